@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from tallystick.store.azure.address import Address
+from tallystick.store.azure.address import AzureAddress
 from tallystick.store.azure.requests import (
     Asking,
     Drop,
     Find,
     Get,
     Put,
-    Refused,
     Reply,
     Request,
     Row,
+    ServiceRefusal,
     Together,
     Values,
     Wrote,
@@ -87,14 +87,14 @@ class Tables:
             found = self.rows.get((each.table, each.pk, each.rk))
             if isinstance(each, Drop):
                 if found is None and not alone:
-                    return Refused.MISSING
+                    return ServiceRefusal.MISSING
             elif each.etag is None:
                 if found is not None:
-                    return Refused.EXISTS
+                    return ServiceRefusal.EXISTS
             elif found is None:
-                return Refused.MISSING
+                return ServiceRefusal.MISSING
             elif found[0] != each.etag:
-                return Refused.CHANGED
+                return ServiceRefusal.CHANGED
         tags = []
         for each in writes:
             key = (each.table, each.pk, each.rk)
@@ -117,7 +117,7 @@ class ModelClient:
     """
 
     def __init__(self, tables: Tables, *, twice: bool = False) -> None:
-        self.address = Address("model", "model")
+        self.address = AzureAddress("model", "model")
         self.tables = tables
         self.requests = 0
         self.left: int | None = None

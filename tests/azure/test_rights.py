@@ -14,12 +14,12 @@ from azure.core.exceptions import ServiceRequestError
 
 from tallystick import RemoteStep, Tally
 from tallystick.errors import BadInput
-from tallystick.store.azure.address import VARIABLES, Address, connected, right_of
+from tallystick.store.azure.address import VARIABLES, AzureAddress, connected, right_of
 from tallystick.store.azure.client import Client
 from tallystick.testing.azurite_server import Azurite
 from tests.remote.test_publish import command
 
-SHOP = Address("shopaccount", "tally")
+SHOP = AzureAddress("shopaccount", "tally")
 
 
 class Identity:
@@ -96,7 +96,7 @@ def test_an_identity_that_the_program_has_made_is_left_open():
 def test_a_connection_string_is_in_no_error(azurite: Azurite):
     for told in ("AccountName=a;AccountKey=secret", azurite.connection()):
         with pytest.raises(BadInput) as refused:
-            connected(Address("elsewhere", "x"), {}, right_of({VARIABLES[0]: told}))
+            connected(AzureAddress("elsewhere", "x"), {}, right_of({VARIABLES[0]: told}))
         assert "secret" not in str(refused.value)
         assert azurite.key not in str(refused.value)
 

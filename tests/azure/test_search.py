@@ -219,7 +219,7 @@ def _later_before_taking(row: object, here: Here) -> Asking[Seen | None]:
     if seen is None or seen.head.pending is None:
         return seen
     at = keys.due_row(here.now() + 86_400_000, seen.head.job.job_id, seen.head.n + 1)
-    later = seen.head._replace(n=seen.head.n + 1, armed=at, former=seen.head.armed, redo=changing.Redo())
+    later = seen.head._replace(n=seen.head.n + 1, armed=at, former=seen.head.armed, redo=changing.HeadRedo())
     put = Put(
         keys.STEPS, keys.encoded(seen.head.job.job_id), keys.HEAD, changing.head_values(later), seen.etag
     )

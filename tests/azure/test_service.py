@@ -13,10 +13,10 @@ from tallystick.store.azure.requests import (
     Find,
     Get,
     Put,
-    Refused,
     Reply,
     Request,
     Row,
+    ServiceRefusal,
     Together,
     Wrote,
 )
@@ -105,5 +105,5 @@ def test_the_model_answers_as_the_emulator_does(subject: AzureSubject):
         assert plain(said) == plain(heard), (number, request)
         learn(request, said, mine)
         learn(request, heard, theirs)
-        refusals.add(said if isinstance(said, Refused) else None)
-    assert refusals == {None, *Refused}, "every refusal was met"
+        refusals.add(said if isinstance(said, ServiceRefusal) else None)
+    assert refusals == {None, *ServiceRefusal}, "every refusal was met"

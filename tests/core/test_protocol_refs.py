@@ -18,7 +18,7 @@ from tallystick.core.remote.rows import OutboxRow, ProtocolPicture
 from tallystick.core.remote.wire import (
     Command,
     ProtocolDefinition,
-    Result,
+    ResultReport,
     StepDefinition,
     read,
     read_directive,
@@ -64,7 +64,7 @@ def answered(picture: ProtocolPicture, **said: object) -> tuple[object, ...]:
     """Return what the RESULT of the first step comes to."""
     fence = StepFence("j", "a", 1, "l1")
     told = {"jobId": "j", "stepId": "a", "attempt_no": 1, "lease_id": "l1", "status": "SUCCEEDED", **said}
-    result = read(Result, json.dumps(told).encode(), "RESULT")
+    result = read(ResultReport, json.dumps(told).encode(), "RESULT")
     return decide(picture, AnswerStep(fence, result.answer(), "l2"), NOW).writes
 
 
@@ -106,7 +106,7 @@ def test_a_remote_worker_reads_what_is_not_known_and_sends_it_on():
     given = read_directive(row.payload.encode())
     assert isinstance(given.input_ref, Ref)
     assert (given.input_ref.uri, given.input_ref.more) == ("s3://in", {"version_id": 1})
-    result = Result(
+    result = ResultReport(
         "j", "a", 1, "l1", "SUCCEEDED", output_ref=given.input_ref, artifact_refs=[given.input_ref]
     )
     said = told_refs(result)
@@ -116,7 +116,9 @@ def test_a_remote_worker_reads_what_is_not_known_and_sends_it_on():
 def test_results_that_differ_in_a_member_of_a_reference_are_two_answers():
     report = {"jobId": "j", "stepId": "a", "attempt_no": 1, "lease_id": "l1", "status": "SUCCEEDED"}
     digests = {
-        read(Result, {**report, "output_ref": {"uri": "s3://mid", "version_id": n}}, "RESULT").answer().digest
+        read(ResultReport, {**report, "output_ref": {"uri": "s3://mid", "version_id": n}}, "RESULT")
+        .answer()
+        .digest
         for n in (1, 2, 2)
     }
     assert len(digests) == 2

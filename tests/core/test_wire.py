@@ -15,7 +15,7 @@ from tallystick.core.remote.wire import (
     Ack,
     Command,
     ProtocolDefinition,
-    Result,
+    ResultReport,
     read,
     schema_of,
 )
@@ -59,10 +59,10 @@ def test_a_form_is_read_with_members_that_nobody_knows_yet():
         (Command, {name: value for name, value in COMMAND.items() if name != "schema_version"}, ""),
         (Ack, {**REPORT, "attempt_no": 0}, "attempt_no"),
         (Ack, {**REPORT, "status": "DONE"}, "status"),
-        (Result, {**REPORT, "status": "MAYBE"}, "status"),
-        (Result, {**REPORT, "status": "FAILED"}, "failure_class"),
-        (Result, {**FAILED, "error": None}, "error"),
-        (Result, {**FAILED, "error": {"code": "E"}}, "error"),
+        (ResultReport, {**REPORT, "status": "MAYBE"}, "status"),
+        (ResultReport, {**REPORT, "status": "FAILED"}, "failure_class"),
+        (ResultReport, {**FAILED, "error": None}, "error"),
+        (ResultReport, {**FAILED, "error": {"code": "E"}}, "error"),
         (ProtocolDefinition, {"id": "p", "request_types": [], "steps": [STEP]}, "request_types"),
         (ProtocolDefinition, {"id": "p", "request_types": ["t"], "steps": [STEP, STEP]}, "steps[1].step_id"),
         (
@@ -84,11 +84,12 @@ def test_json_that_two_readers_could_understand_differently_is_refused():
 
 
 def test_copies_of_a_result_have_one_digest_whenever_they_were_sent():
-    first = read(Result, {**FAILED, "timestamp": "2026-01-01T00:00:00Z"}, "RESULT").answer()
+    first = read(ResultReport, {**FAILED, "timestamp": "2026-01-01T00:00:00Z"}, "RESULT").answer()
     turned = dict(reversed(FAILED.items()))
-    assert read(Result, {**turned, "timestamp": "later"}, "RESULT").answer() == first
+    assert read(ResultReport, {**turned, "timestamp": "later"}, "RESULT").answer() == first
     assert (
-        read(Result, {**FAILED, "failure_class": "NON_RETRYABLE"}, "RESULT").answer().digest != first.digest
+        read(ResultReport, {**FAILED, "failure_class": "NON_RETRYABLE"}, "RESULT").answer().digest
+        != first.digest
     )
     assert (first.succeeded, first.retryable, first.error_code) == (False, True, "E")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeAlias
 
 
-class Page(NamedTuple):
+class HtmlPage(NamedTuple):
     """A template with what it shows."""
 
     template: str
@@ -26,4 +26,4 @@ class Attached(NamedTuple):
     body: bytes
 
 
-Answer: TypeAlias = Page | Go | Attached
+Answer: TypeAlias = HtmlPage | Go | Attached

@@ -21,7 +21,7 @@ from tallystick.http.calls import Call, bearer, read_body, read_some
 from tallystick.http.guard import LOOPBACK_NAMES, Guard
 from tallystick.http.openapi import DOCUMENT, METRICS, document
 from tallystick.http.problems import problem
-from tallystick.http.routes import ENDPOINTS, Endpoint
+from tallystick.http.routes import ENDPOINTS, ApiRoute
 from tallystick.watch import exposition
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class HttpApp:
         finally:
             await self.api.stop()
 
-    def _answer(self, endpoint: Endpoint) -> Answering:
+    def _answer(self, endpoint: ApiRoute) -> Answering:
         async def answer(request: Request) -> Response:
             self.api.begin()
             key: ApiKey | None = None
@@ -94,7 +94,7 @@ class HttpApp:
 
         return answer
 
-    def _callback(self, endpoint: Endpoint) -> Answering:
+    def _callback(self, endpoint: ApiRoute) -> Answering:
         async def answer(request: Request) -> Response:
             self.api.begin()
             token = bearer(request)

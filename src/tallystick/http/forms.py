@@ -31,7 +31,7 @@ class Told(msgspec.Struct, frozen=True, rename={"job_id": "jobId", "step_id": "s
     """What an answer says."""
 
 
-class NewJob(_Form, frozen=True):
+class JobForm(_Form, frozen=True):
     """A workflow by name, with its arguments: an object holds them by name, a list by place."""
 
     workflow: str
@@ -60,7 +60,7 @@ class Pausing(_Form, frozen=True):
     why: str | None = None
 
 
-class Forking(_Form, frozen=True):
+class ForkForm(_Form, frozen=True):
     """Where a new job begins that keeps what this one recorded before."""
 
     at: str
@@ -92,7 +92,7 @@ class Bulk(_Form, frozen=True):
     count: bool = False
 
 
-class Resolving(_Form, frozen=True):
+class ResolveForm(_Form, frozen=True):
     """What came of an effect: it happened and returned `value`, it did not happen, or it is called again."""
 
     says: Literal["happened", "did_not_happen", "retry"]
@@ -183,7 +183,7 @@ class Reported(_Form, frozen=True):
     report: dict[str, object]
 
 
-class Reports(_Form, frozen=True):
+class ReportsForm(_Form, frozen=True):
     """Reports of one remote worker, on one directive or on many."""
 
     reports: Annotated[list[Reported], msgspec.Meta(max_length=REPORTS_MAX)] = []
@@ -203,93 +203,7 @@ class Sent(Told, frozen=True):
     delivered: str
 
 
-class JobShown(Told, frozen=True):
-    """A job; instants are by the clock of the store."""
-
-    job_id: str
-    state: JobState
-    tenant_id: str
-    workflow: str
-    version: str
-    queue: str
-    attempt: int
-    hold: str | None
-    created_at: str | None
-    updated_at: str | None
-    ready_at: str | None
-    deadline_at: str | None
-    completed_at: str | None
-    error_code: str | None
-    error_message: str | None
-    idempotency_key: str | None
-    tags: object
-    result: object
-    retry_of: str | None
-    retried_as: str | None
-
-
-class JobsPage(Told, frozen=True):
-    """A page of jobs; `after` leads to the next one, if there is one."""
-
-    jobs: list[JobShown]
-    after: str | None
-
-
-class StepShown(Told, frozen=True):
-    """A step of a job, inline or remote."""
-
-    step_id: str
-    state: str
-    kind: str
-    step_type: str | None
-    service: str | None
-    attempt_no: int | None
-    lane: str | None
-    routing_key_used: str | None
-    decision_source: str | None
-    decision_reason: str | None
-    mode: str | None
-    lease_expires_at: str | None
-    acked_at: str | None
-    input_ref: object
-    workspace_ref: object
-    output_ref: object
-    result: object
-    error_code: str | None
-    error_message: str | None
-    created_at: str | None
-    completed_at: str | None
-    step_index: int | None
-    artifact_refs: object
-
-
-class StepsPage(Told, frozen=True):
-    """A page of steps; `after` leads to the next one, if there is one."""
-
-    steps: list[StepShown]
-    after: str | None
-
-
-class FactShown(Told, frozen=True):
-    """A fact in the history of a job; each carries the hash of the one before."""
-
-    n: int
-    at: str | None
-    attempt: int
-    type: str
-    details: object
-    prev_hash: str
-    hash: str
-
-
-class HistoryPage(Told, frozen=True):
-    """A page of facts; `after` leads to the next one, if there is one."""
-
-    history: list[FactShown]
-    after: int | None
-
-
-class Why(Told, frozen=True):
+class WhyShown(Told, frozen=True):
     """Why a job stands where it stands."""
 
     job_id: str
@@ -356,7 +270,7 @@ class DirectivesGiven(Told, frozen=True):
     more: bool = False
 
 
-class Heard(msgspec.Struct, frozen=True, omit_defaults=True):
+class HeardShown(msgspec.Struct, frozen=True, omit_defaults=True):
     """The answer to a callback: whether to go on, for how long, and the token for what follows."""
 
     status: str
@@ -384,7 +298,7 @@ class ReportsHeard(Told, frozen=True):
     answers: list[ReportHeard]
 
 
-class Health(Told, frozen=True):
+class HealthShown(Told, frozen=True):
     """That the process answers."""
 
     status: str

@@ -20,24 +20,28 @@ from tallystick.http.api import Api
 from tallystick.http.calls import Call
 from tallystick.http.forms import (
     Cancelling,
-    FactShown,
-    Forking,
-    HistoryPage,
+    ForkForm,
     HistoryQuery,
-    JobShown,
-    JobsPage,
+    JobForm,
     JobsQuery,
-    NewJob,
     Nothing,
     Pausing,
     Sent,
     Signal,
-    StepsPage,
     StepsQuery,
     Submitted,
-    Why,
+    WhyShown,
 )
-from tallystick.http.shown import fact_shown, job_shown, step_shown
+from tallystick.http.shown import (
+    FactShown,
+    HistoryPage,
+    JobShown,
+    JobsPage,
+    StepsPage,
+    fact_shown,
+    job_shown,
+    step_shown,
+)
 from tallystick.store.api import JobRow
 
 Answer = tuple[int, object]
@@ -45,7 +49,7 @@ Answer = tuple[int, object]
 
 async def submit(api: Api, call: Call) -> Answer:
     """Make a job of a workflow."""
-    wanted = call.form(NewJob)
+    wanted = call.form(JobForm)
     workflow = _workflow(api, wanted)
     placed, named = (
         ((), wanted.arguments) if isinstance(wanted.arguments, dict) else (tuple(wanted.arguments), {})
@@ -66,7 +70,7 @@ async def submit(api: Api, call: Call) -> Answer:
     return _submitted(job)
 
 
-def _workflow(api: Api, wanted: NewJob) -> Workflow[..., Any] | AsyncWorkflow[..., Any]:
+def _workflow(api: Api, wanted: JobForm) -> Workflow[..., Any] | AsyncWorkflow[..., Any]:
     found = {
         version: workflow
         for (name, version), workflow in api.app.workflows.items()
@@ -123,7 +127,7 @@ async def history(api: Api, call: Call) -> Answer:
 async def why(api: Api, call: Call) -> Answer:
     """Say why a job stands where it stands."""
     job, row = await find(api, call)
-    return 200, Why(job.id, JobState(row.state), str(await job.why_aio()))
+    return 200, WhyShown(job.id, JobState(row.state), str(await job.why_aio()))
 
 
 async def cancel(api: Api, call: Call) -> Answer:
@@ -168,7 +172,7 @@ async def retry(api: Api, call: Call) -> Answer:
 
 async def fork(api: Api, call: Call) -> Answer:
     """Make a new job from what another has recorded before a step."""
-    asked = call.form(Forking)
+    asked = call.form(ForkForm)
     job, _row = await find(api, call)
     return _submitted(await job.fork_aio(at=asked.at, version=asked.version, id=asked.id, by=call.who))
 

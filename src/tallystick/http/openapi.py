@@ -12,7 +12,7 @@ import msgspec
 
 from tallystick import __version__
 from tallystick.http.forms import Problem
-from tallystick.http.routes import ENDPOINTS, Endpoint
+from tallystick.http.routes import ENDPOINTS, ApiRoute
 
 _REF: Final = "#/components/schemas/{name}"
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")
@@ -60,7 +60,7 @@ def document() -> dict[str, Any]:
     }
 
 
-def _operation(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, object]:
+def _operation(endpoint: ApiRoute, schemas: dict[str, Any]) -> dict[str, object]:
     errors = sorted({*endpoint.errors, *_ALWAYS} - set(endpoint.answers))
     said: dict[str, object] = {
         "operationId": endpoint.name,
@@ -95,7 +95,7 @@ def _other(name: str, summary: str, media_type: str) -> dict[str, object]:
     }
 
 
-def _parameters(endpoint: Endpoint, schemas: dict[str, Any]) -> Iterator[dict[str, object]]:
+def _parameters(endpoint: ApiRoute, schemas: dict[str, Any]) -> Iterator[dict[str, object]]:
     for name in _PARAMETER.findall(endpoint.path):
         yield {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
     if endpoint.query is None:
@@ -125,7 +125,7 @@ def _answer(status: int, kind: type[msgspec.Struct]) -> dict[str, object]:
     }
 
 
-def _refusal(endpoint: Endpoint, status: int) -> dict[str, object]:
+def _refusal(endpoint: ApiRoute, status: int) -> dict[str, object]:
     if endpoint.reporter is not None and status == HTTPStatus.UNAUTHORIZED:
         return {"description": "The token is missing, wrong or over."}
     return _problem(status)

@@ -21,13 +21,13 @@ from tallystick.http.forms import (
     Backfilling,
     Bulk,
     EffectsQuery,
-    Health,
+    HealthShown,
     Nothing,
     QueueLimits,
     QueueShown,
     QueuesPage,
     Reached,
-    Resolving,
+    ResolveForm,
     ScheduleShown,
     SchedulesPage,
     Submitted,
@@ -76,7 +76,7 @@ async def effects(api: Api, call: Call) -> Answer:
 
 async def resolve(api: Api, call: Call) -> Answer:
     """Say what came of an effect in doubt."""
-    asked = call.form(Resolving)
+    asked = call.form(ResolveForm)
     job, _row = await find(api, call)
     said: dict[str, Any] = {"happened": asked.value} if asked.says == "happened" else {asked.says: True}
     await job.resolve_aio(effect=asked.effect, by=call.who, **said)
@@ -147,13 +147,13 @@ async def backfill(api: Api, call: Call) -> Answer:
 
 async def alive(_api: Api, _call: Call) -> Answer:
     """Say that the process answers."""
-    return 200, Health("ok")
+    return 200, HealthShown("ok")
 
 
 async def ready(api: Api, _call: Call) -> Answer:
     """Say that the store answers too; else its error is the answer."""
     await asyncio.to_thread(api.runtime.store.job, "")
-    return 200, Health("ok")
+    return 200, HealthShown("ok")
 
 
 def _wanted(text: str | None) -> str | None:

@@ -157,7 +157,7 @@ class _Poll:
 
 async def reports(api: Api, call: Call) -> Answer:
     """Take many reports of a remote worker; they share a flush, and each is answered as if it were alone."""
-    said = call.form(forms.Reports).reports
+    said = call.form(forms.ReportsForm).reports
     # Of a small request no part is too large.
     limit = CALLBACK_BYTES_MAX if len(call.body) > CALLBACK_BYTES_MAX else None
     begun = [_begun(api, each, limit) for each in said]
@@ -204,7 +204,7 @@ async def _report(api: Api, token: str, kind: str, body: bytes) -> Answer:
     status, heard, cancelling, lease_ms, fresh = await _Heard(api, token, kind, body).told(api)
     if heard is None:
         raise NotKnown
-    return status, forms.Heard(heard, bool(cancelling), lease_ms, fresh)
+    return status, forms.HeardShown(heard, bool(cancelling), lease_ms, fresh)
 
 
 class _Heard:

@@ -9,11 +9,10 @@ import msgspec
 
 from tallystick.core.limits import CALLBACK_BYTES_MAX, PAYLOAD_BYTES_MAX
 from tallystick.core.remote.keys import ADMIN, READ, WORK, WRITE
-from tallystick.core.remote.wire import Ack, Command, Result
-from tallystick.http import forms, jobs, operating, remote_work
+from tallystick.core.remote.wire import Ack, Command, ResultReport
+from tallystick.http import forms, jobs, operating, remote_work, shown
 from tallystick.http.api import Api
 from tallystick.http.calls import Call
-from tallystick.http.shown import EffectsPage
 
 Answer: TypeAlias = tuple[int, object]
 Handler: TypeAlias = Callable[[Api, Call], Awaitable[Answer]]
@@ -21,7 +20,7 @@ Reporter: TypeAlias = Callable[[Api, bytes, str], Awaitable[Answer]]
 Form: TypeAlias = type[msgspec.Struct]
 
 
-class Endpoint(NamedTuple):
+class ApiRoute(NamedTuple):
     """One route: what it takes, which scope opens it, and what it answers besides errors."""
 
     method: str
@@ -48,8 +47,8 @@ class Endpoint(NamedTuple):
         return f"{where}_{called}"
 
 
-def _job(verb: str, summary: str, handler: Handler, body: Form, answers: Mapping[int, Form]) -> Endpoint:
-    return Endpoint(
+def _job(verb: str, summary: str, handler: Handler, body: Form, answers: Mapping[int, Form]) -> ApiRoute:
+    return ApiRoute(
         "POST",
         f"/v1/jobs/{{job_id}}/{verb}",
         summary,
@@ -61,27 +60,27 @@ def _job(verb: str, summary: str, handler: Handler, body: Form, answers: Mapping
     )
 
 
-def _look(path: str, summary: str, handler: Handler, answer: Form, query: Form | None = None) -> Endpoint:
-    return Endpoint("GET", path, summary, {200: answer}, handler, scope=READ, query=query, errors=(404, 422))
+def _look(path: str, summary: str, handler: Handler, answer: Form, query: Form | None = None) -> ApiRoute:
+    return ApiRoute("GET", path, summary, {200: answer}, handler, scope=READ, query=query, errors=(404, 422))
 
 
-def _overview(path: str, summary: str, handler: Handler, answer: Form) -> Endpoint:
-    return Endpoint("GET", path, summary, {200: answer}, handler, scope=ADMIN)
+def _overview(path: str, summary: str, handler: Handler, answer: Form) -> ApiRoute:
+    return ApiRoute("GET", path, summary, {200: answer}, handler, scope=ADMIN)
 
 
 def _operate(
     path: str, summary: str, handler: Handler, answers: Mapping[int, Form], body: Form = forms.Nothing
-) -> Endpoint:
+) -> ApiRoute:
     errors = (400, 404, 409, 413, 415, 422)
-    return Endpoint("POST", path, summary, answers, handler, scope=ADMIN, body=body, errors=errors)
+    return ApiRoute("POST", path, summary, answers, handler, scope=ADMIN, body=body, errors=errors)
 
 
-def _callback(name: str, summary: str, reporter: Reporter, body: Form) -> Endpoint:
-    return Endpoint(
+def _callback(name: str, summary: str, reporter: Reporter, body: Form) -> ApiRoute:
+    return ApiRoute(
         "POST",
         f"/v1/callbacks/{name}",
         summary,
-        {200: forms.Heard, 404: forms.Heard, 409: forms.Heard},
+        {200: forms.HeardShown, 404: forms.HeardShown, 409: forms.HeardShown},
         reporter=reporter,
         body=body,
         errors=(400, 413, 415, 422),
@@ -90,12 +89,12 @@ def _callback(name: str, summary: str, reporter: Reporter, body: Form) -> Endpoi
 
 
 _MADE: Final = {202: forms.Submitted, 200: forms.Submitted}
-_SHOWN: Final = {200: forms.JobShown}
+_SHOWN: Final = {200: shown.JobShown}
 _QUEUE: Final = {200: forms.QueueShown}
 _SCHEDULE: Final = {200: forms.ScheduleShown}
 
 ENDPOINTS: Final = (
-    Endpoint(
+    ApiRoute(
         "POST",
         "/v1/commands",
         "Make a job of a command; the same content, or the same key, is the same job.",
@@ -105,14 +104,14 @@ ENDPOINTS: Final = (
         body=Command,
         errors=(400, 404, 409, 413, 415, 422, 429),
     ),
-    Endpoint(
+    ApiRoute(
         "POST",
         "/v1/jobs",
         "Make a job of a workflow.",
         _MADE,
         jobs.submit,
         scope=WRITE,
-        body=forms.NewJob,
+        body=forms.JobForm,
         errors=(400, 404, 409, 413, 415, 422),
     ),
     # Before the routes of one job, whose name it is not.
@@ -123,25 +122,25 @@ ENDPOINTS: Final = (
         {200: forms.Reached},
         forms.Bulk,
     ),
-    _look("/v1/jobs", "List jobs, newest first.", jobs.page, forms.JobsPage, forms.JobsQuery),
-    _look("/v1/jobs/{job_id}", "Show one job.", jobs.show, forms.JobShown),
-    _look("/v1/jobs/{job_id}/steps", "List its steps.", jobs.steps, forms.StepsPage, forms.StepsQuery),
+    _look("/v1/jobs", "List jobs, newest first.", jobs.page, shown.JobsPage, forms.JobsQuery),
+    _look("/v1/jobs/{job_id}", "Show one job.", jobs.show, shown.JobShown),
+    _look("/v1/jobs/{job_id}/steps", "List its steps.", jobs.steps, shown.StepsPage, forms.StepsQuery),
     _look(
         "/v1/jobs/{job_id}/history",
         "Tell what happened to it, fact by fact.",
         jobs.history,
-        forms.HistoryPage,
+        shown.HistoryPage,
         forms.HistoryQuery,
     ),
-    _look("/v1/jobs/{job_id}/why", "Say why it stands where it stands.", jobs.why, forms.Why),
+    _look("/v1/jobs/{job_id}/why", "Say why it stands where it stands.", jobs.why, forms.WhyShown),
     # By force it is a matter of operators, who need not be able to submit jobs.
     _job("cancel", "Ask it to end.", jobs.cancel, forms.Cancelling, _SHOWN)._replace(or_scope=ADMIN),
     _job("pause", "Hold it until it is resumed.", jobs.pause, forms.Pausing, _SHOWN),
     _job("resume", "Let it go on.", jobs.resume, forms.Nothing, _SHOWN),
     _job("retry", "Make a new job in its place, if it has failed.", jobs.retry, forms.Nothing, _MADE),
-    _job("fork", "Make a new job from what it recorded before a step.", jobs.fork, forms.Forking, _MADE),
+    _job("fork", "Make a new job from what it recorded before a step.", jobs.fork, forms.ForkForm, _MADE),
     _job("signals/{name}", "Send it a signal.", jobs.send, forms.Signal, {202: forms.Sent}),
-    Endpoint(
+    ApiRoute(
         "GET",
         "/v1/directives",
         "Ask for work, as a remote worker; what is given is out, and the time for its ACK begins.",
@@ -151,32 +150,32 @@ ENDPOINTS: Final = (
         query=forms.DirectivesQuery,
         errors=(422,),
     ),
-    Endpoint(
+    ApiRoute(
         "POST",
         "/v1/callbacks",
         "Make many reports at once, as a remote worker; each has its own token and its own answer.",
         {200: forms.ReportsHeard},
         remote_work.reports,
         scope=WORK,
-        body=forms.Reports,
+        body=forms.ReportsForm,
         errors=(400, 413, 415, 422),
     ),
     _callback("ack", "Report that the work has begun.", remote_work.ack, Ack),
     _callback("heartbeat", "Report that the work goes on.", remote_work.heartbeat, Ack),
-    _callback("result", "Report how the work has ended.", remote_work.result, Result),
+    _callback("result", "Report how the work has ended.", remote_work.result, ResultReport),
     _operate(
         "/v1/outbox/{outbox_id}/redrive",
         "Make a new job that asks again for the step of a directive that could not be published.",
         remote_work.redriven,
         _MADE,
     ),
-    _look("/v1/effects", "List effects.", operating.effects, EffectsPage, forms.EffectsQuery),
+    _look("/v1/effects", "List effects.", operating.effects, shown.EffectsPage, forms.EffectsQuery),
     _operate(
         "/v1/jobs/{job_id}/resolve",
         "Say what came of an effect in doubt.",
         operating.resolve,
         _SHOWN,
-        forms.Resolving,
+        forms.ResolveForm,
     ),
     _overview("/v1/queues", "List the queues that have limits.", operating.queues, forms.QueuesPage),
     _operate("/v1/queues/{queue}", "Set limits of a queue.", operating.set_queue, _QUEUE, forms.QueueLimits),
@@ -200,6 +199,6 @@ ENDPOINTS: Final = (
         {200: forms.Backfilled},
         forms.Backfilling,
     ),
-    Endpoint("GET", "/healthz", "Whether the process answers.", {200: forms.Health}, operating.alive),
-    Endpoint("GET", "/readyz", "Whether the store answers.", {200: forms.Health}, operating.ready),
+    ApiRoute("GET", "/healthz", "Whether the process answers.", {200: forms.HealthShown}, operating.alive),
+    ApiRoute("GET", "/readyz", "Whether the store answers.", {200: forms.HealthShown}, operating.ready),
 )

@@ -1,4 +1,4 @@
-"""Rows as the HTTP API shows them."""
+"""Jobs, steps, facts and effects as the HTTP API shows them, and how their rows become that."""
 
 from __future__ import annotations
 
@@ -9,8 +9,94 @@ import msgspec
 from tallystick.core.effects.rows import EffectRow
 from tallystick.core.lifecycles import JobState
 from tallystick.core.remote.listing import PROTOCOL, StepRow
-from tallystick.http.forms import FactShown, JobShown, StepShown, Told
+from tallystick.http.forms import Told
 from tallystick.store.api import JobRow, StoredEvent
+
+
+class JobShown(Told, frozen=True):
+    """A job; instants are by the clock of the store."""
+
+    job_id: str
+    state: JobState
+    tenant_id: str
+    workflow: str
+    version: str
+    queue: str
+    attempt: int
+    hold: str | None
+    created_at: str | None
+    updated_at: str | None
+    ready_at: str | None
+    deadline_at: str | None
+    completed_at: str | None
+    error_code: str | None
+    error_message: str | None
+    idempotency_key: str | None
+    tags: object
+    result: object
+    retry_of: str | None
+    retried_as: str | None
+
+
+class JobsPage(Told, frozen=True):
+    """A page of jobs; `after` leads to the next one, if there is one."""
+
+    jobs: list[JobShown]
+    after: str | None
+
+
+class StepShown(Told, frozen=True):
+    """A step of a job, inline or remote."""
+
+    step_id: str
+    state: str
+    kind: str
+    step_type: str | None
+    service: str | None
+    attempt_no: int | None
+    lane: str | None
+    routing_key_used: str | None
+    decision_source: str | None
+    decision_reason: str | None
+    mode: str | None
+    lease_expires_at: str | None
+    acked_at: str | None
+    input_ref: object
+    workspace_ref: object
+    output_ref: object
+    result: object
+    error_code: str | None
+    error_message: str | None
+    created_at: str | None
+    completed_at: str | None
+    step_index: int | None
+    artifact_refs: object
+
+
+class StepsPage(Told, frozen=True):
+    """A page of steps; `after` leads to the next one, if there is one."""
+
+    steps: list[StepShown]
+    after: str | None
+
+
+class FactShown(Told, frozen=True):
+    """A fact in the history of a job; each carries the hash of the one before."""
+
+    n: int
+    at: str | None
+    attempt: int
+    type: str
+    details: object
+    prev_hash: str
+    hash: str
+
+
+class HistoryPage(Told, frozen=True):
+    """A page of facts; `after` leads to the next one, if there is one."""
+
+    history: list[FactShown]
+    after: int | None
 
 
 class EffectShown(Told, frozen=True):

@@ -33,7 +33,7 @@ _encode: Final = msgspec.json.Encoder().encode
 T = TypeVar("T")
 
 
-class Told(msgspec.Struct):
+class Reply(msgspec.Struct):
     """The answer to a report; that of a callback has a word for its status, so it is not read from there."""
 
     cancelling: bool | None = None
@@ -43,21 +43,21 @@ class Told(msgspec.Struct):
     detail: str | None = None
 
 
-class _OneOfMany(Told):
+class _Enveloped(Reply):
     status: int = 0
 
 
 class _Answers(msgspec.Struct):
-    answers: list[_OneOfMany]
+    answers: list[_Enveloped]
 
 
-class Report:
+class WorkerReport:
     """One report on a directive; `arrive` gets the status and the answer, once it is answered for good."""
 
     __slots__ = ("arrive", "body", "directive", "kind")
 
     def __init__(
-        self, kind: str, directive: GivenDirective, body: bytes, arrive: Callable[[int, Told], None]
+        self, kind: str, directive: GivenDirective, body: bytes, arrive: Callable[[int, Reply], None]
     ) -> None:
         """Remember what to report, and what to call with the outcome."""
         self.kind = kind
@@ -79,7 +79,7 @@ class Reporter:
         self._line = line
         self._key = key
         self._stopping = stopping
-        self._queue: deque[Report] = deque()
+        self._queue: deque[WorkerReport] = deque()
         self._changed = threading.Condition()
         self._closing = False
         # Whether the API takes one report at a time: it is an older one, or the key was revoked.
@@ -100,14 +100,14 @@ class Reporter:
         self._thread.join()
         self._line.close()
 
-    def put(self, reports: Iterable[Report]) -> None:
+    def put(self, reports: Iterable[WorkerReport]) -> None:
         """Let reports leave with the next request."""
         with self._changed:
             self._queue.extend(reports)
             self._changed.notify()
 
     def _run(self) -> None:
-        pause, left = REPEAT_SECONDS_MIN, list[Report]()
+        pause, left = REPEAT_SECONDS_MIN, list[WorkerReport]()
         while batch := self._gathered(left):
             left = self._send(batch)
             if not left:
@@ -115,11 +115,11 @@ class Reporter:
                 continue
             if self._stopping.wait(pause) and pause >= REPEAT_SECONDS_MAX:
                 for report in left:
-                    report.arrive(0, Told())
+                    report.arrive(0, Reply())
                 left = []
             pause = min(2 * pause, REPEAT_SECONDS_MAX)
 
-    def _gathered(self, left: list[Report]) -> list[Report]:
+    def _gathered(self, left: list[WorkerReport]) -> list[WorkerReport]:
         """Wait for something to say; return what was not answered, and what has come since."""
         batch = [report for report in left if report.is_needed]
         with self._changed:
@@ -134,7 +134,7 @@ class Reporter:
     def _has_more_than_acks(self) -> bool:
         return self._closing or any(report.kind != "ack" for report in self._queue)
 
-    def _take(self, batch: list[Report]) -> None:
+    def _take(self, batch: list[WorkerReport]) -> None:
         """Add what is queued to a batch, as much as one request holds."""
         size = sum(len(report.body) for report in batch)
         while self._queue and len(batch) < REPORTS_MAX and size < _BYTES_AT_ONCE:
@@ -143,7 +143,7 @@ class Reporter:
                 batch.append(report)
                 size += len(report.body)
 
-    def _send(self, batch: list[Report]) -> list[Report]:
+    def _send(self, batch: list[WorkerReport]) -> list[WorkerReport]:
         """Say reports and return those that are to be said again."""
         if len(batch) == 1 or self._one_by_one:
             return [report for report in batch if not self._sent_alone(report)]
@@ -165,7 +165,7 @@ class Reporter:
         answers = self._read(answer.body, _Answers, batch)
         return batch if answers is None else self._arrived(batch, answers.answers)
 
-    def _arrived(self, batch: list[Report], answers: list[_OneOfMany]) -> list[Report]:
+    def _arrived(self, batch: list[WorkerReport], answers: list[_Enveloped]) -> list[WorkerReport]:
         """Hand on what is answered for good, and return the rest."""
         if len(answers) != len(batch):
             self._warn(batch, f"{len(answers)} answers to {len(batch)} reports")
@@ -178,7 +178,7 @@ class Reporter:
                 report.arrive(told.status, told)
         return left
 
-    def _sent_alone(self, report: Report) -> bool:
+    def _sent_alone(self, report: WorkerReport) -> bool:
         try:
             path, token = f"/v1/callbacks/{report.kind}", report.directive.token
             answer = self._line.call("POST", path, token, report.body)
@@ -188,15 +188,16 @@ class Reporter:
         if not answer.is_final:
             self._warn([report], f"status {answer.status}")
             return False
-        told = self._read(answer.body or b"{}", Told, [report], tell=answer.status == _OK)
+        told = self._read(answer.body or b"{}", Reply, [report], tell=answer.status == _OK)
         if told is None and answer.status == _OK:
             return False
         report.arrive(
-            answer.status, told or Told(code="REFUSED", detail=f"the API answered with {answer.status}")
+            answer.status,
+            told or Reply(code="REFUSED", detail=f"the API answered with {answer.status}"),
         )
         return True
 
-    def _read(self, body: bytes, kind: type[T], batch: list[Report], *, tell: bool = True) -> T | None:
+    def _read(self, body: bytes, kind: type[T], batch: list[WorkerReport], *, tell: bool = True) -> T | None:
         """Return an answer; None for one that cannot be read, which is told once until one can be."""
         try:
             read = msgspec.json.decode(body, type=kind)
@@ -208,6 +209,6 @@ class Reporter:
         self._unreadable = False
         return read
 
-    def _warn(self, reports: list[Report], why: str) -> None:
+    def _warn(self, reports: list[WorkerReport], why: str) -> None:
         what = ", ".join(f"{each.kind} of {each.directive.outbox_id}" for each in reports[:3])
         _log.warning("%s is not answered: %s", what, why, extra={"action": "remote.repeat"})

@@ -24,12 +24,12 @@ from tallystick.core.limits import (
     clip_text,
 )
 from tallystick.core.remote.refs import told_refs
-from tallystick.core.remote.wire import Ack, RemoteError, Result, read_directive
+from tallystick.core.remote.wire import Ack, RemoteError, ResultReport, read_directive
 from tallystick.errors import BadInput, DuplicateHandler, NoRetry, NotAllowed, NotKnown, PayloadTooLarge
 from tallystick.ids import SystemIds
 from tallystick.remote.given import Done, GivenDirective, RemoteFailed
 from tallystick.remote.line import ANSWER_SECONDS, Line, LineBroken
-from tallystick.remote.reporter import REPEAT_SECONDS_MIN, Report, Reporter, Told
+from tallystick.remote.reporter import REPEAT_SECONDS_MIN, Reply, Reporter, WorkerReport
 
 if TYPE_CHECKING:
     import ssl
@@ -276,7 +276,7 @@ class RemoteWorker:
                 result = _failure(directive, error)
             self._report(directive, result)
 
-    def _report(self, directive: GivenDirective, result: Result) -> None:
+    def _report(self, directive: GivenDirective, result: ResultReport) -> None:
         """Report how it ended; what cannot be sent as it is becomes a failure that says so."""
         crash.point(WORKED)
         try:
@@ -287,16 +287,18 @@ class RemoteWorker:
         except (TypeError, ValueError) as error:
             body = _encode(_failure(directive, RemoteFailed("RESULT_NOT_JSON", str(error))))
 
-        def arrive(status: int, told: Told) -> None:
+        def arrive(status: int, told: Reply) -> None:
             if status in _REFUSED:
                 why = RemoteFailed(told.code or "REFUSED", told.detail or f"the API answered with {status}")
                 refused = _encode(_failure(directive, why))
-                self._reporter.put([Report("result", directive, refused, lambda *_: self._forget(directive))])
+                self._reporter.put(
+                    [WorkerReport("result", directive, refused, lambda *_: self._forget(directive))]
+                )
             else:
                 self._forget(directive)
 
         directive.reported = True
-        self._reporter.put([Report("result", directive, body, arrive)])
+        self._reporter.put([WorkerReport("result", directive, body, arrive)])
         with self._changed:
             self._at_work -= 1
             self._changed.notify()
@@ -311,10 +313,10 @@ class RemoteWorker:
                 self._done.popitem(last=False)
             self._changed.notify()
 
-    def _sign(self, kind: str, directive: GivenDirective) -> Report:
+    def _sign(self, kind: str, directive: GivenDirective) -> WorkerReport:
         """Return an ACK or a heartbeat; its answer says whether to go on, and for how long."""
 
-        def arrive(status: int, told: Told) -> None:
+        def arrive(status: int, told: Reply) -> None:
             if status != _OK:
                 directive.cancel()
                 return
@@ -323,7 +325,7 @@ class RemoteWorker:
             if told.cancelling:
                 directive.cancel()
 
-        return Report(kind, directive, _encode(Ack(*directive.fence)), arrive)
+        return WorkerReport(kind, directive, _encode(Ack(*directive.fence)), arrive)
 
     def _beat(self) -> None:
         """Renew leases, each when a third of it is over, for as long as anything is under way."""
@@ -349,7 +351,7 @@ class RemoteWorker:
 def _detail(body: bytes) -> str:
     """Return why a question was refused, if that was said by the API and not by something before it."""
     try:
-        return msgspec.json.decode(body, type=Told).detail or ""
+        return msgspec.json.decode(body, type=Reply).detail or ""
     except msgspec.DecodeError:
         return ""
 
@@ -361,9 +363,9 @@ def _beat_seconds(directive: GivenDirective) -> float | None:
     return min(directive.lease_ms / 1000 / BEATS_PER_LEASE, BEAT_SECONDS_MAX)
 
 
-def _success(directive: GivenDirective, given: object) -> Result:
+def _success(directive: GivenDirective, given: object) -> ResultReport:
     done = given if isinstance(given, Done) else Done(given)
-    return Result(
+    return ResultReport(
         *directive.fence,
         status="SUCCEEDED",
         output_ref=done.output_ref,
@@ -373,12 +375,12 @@ def _success(directive: GivenDirective, given: object) -> Result:
     )
 
 
-def _failure(directive: GivenDirective, error: BaseException) -> Result:
+def _failure(directive: GivenDirective, error: BaseException) -> ResultReport:
     retryable, details = not isinstance(error, NoRetry), None
     code, message = type(error).__name__, str(error)
     if isinstance(error, RemoteFailed):
         code, message, retryable, details = error.code, error.message, error.retryable, error.details
-    return Result(
+    return ResultReport(
         *directive.fence,
         status="FAILED",
         failure_class="RETRYABLE" if retryable else "NON_RETRYABLE",

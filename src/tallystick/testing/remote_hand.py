@@ -26,7 +26,7 @@ from tallystick.core.remote.requests import (
     StepRequest,
 )
 from tallystick.core.remote.rows import OutboxRow
-from tallystick.core.remote.wire import RemoteError, Result
+from tallystick.core.remote.wire import RemoteError, ResultReport
 from tallystick.engine.sweep import expire_steps
 from tallystick.store.api import Protocols
 
@@ -67,12 +67,12 @@ class HeldDirective:
 
     def succeed(self, value: object = None) -> Heard:
         """Say that the work is done."""
-        return self.answer(Result(*self.fence, status="SUCCEEDED", value=value))
+        return self.answer(ResultReport(*self.fence, status="SUCCEEDED", value=value))
 
     def fail(self, code: str, message: str = "", *, again: bool = False, **details: object) -> Heard:
         """Say that the work has failed, for good or to be tried `again`."""
         return self.answer(
-            Result(
+            ResultReport(
                 *self.fence,
                 status="FAILED",
                 failure_class="RETRYABLE" if again else "NON_RETRYABLE",
@@ -80,7 +80,7 @@ class HeldDirective:
             )
         )
 
-    def answer(self, result: Result) -> Heard:
+    def answer(self, result: ResultReport) -> Heard:
         """Send a RESULT."""
         return self.say(AnswerStep(self.fence, result.answer(), self.app.runtime().ids.token())).heard
 

@@ -35,7 +35,7 @@ from tallystick.store.api import (
     Wait,
 )
 from tallystick.store.postgres.server import address
-from tallystick.store.postgres.server.connection import Answered, AnsweringConnection
+from tallystick.store.postgres.server.connection import AnsweringConnection, ServerAnswer
 from tallystick.store.postgres.server.wire import Wire
 from tallystick.testing.conformance.drafts import check_chain, claim, claimed, done, finish, held_job, step
 from tests.patience import wait_until
@@ -73,7 +73,7 @@ class Trips:
             self.written += bool(wire._commands)
             exchange(wire)
 
-        def executed(wire: Wire, *arguments: Any) -> Answered:
+        def executed(wire: Wire, *arguments: Any) -> ServerAnswer:
             self.written += 1
             return execute_now(wire, *arguments)
 

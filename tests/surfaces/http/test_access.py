@@ -14,7 +14,7 @@ from tallystick.core.limits import CALLBACK_BYTES_MAX
 from tallystick.core.remote.keys import SCOPES
 from tallystick.core.remote.requests import StepFence
 from tallystick.core.remote.tokens import TOKEN_GRACE_MS
-from tallystick.http.routes import ENDPOINTS, Endpoint
+from tallystick.http.routes import ENDPOINTS, ApiRoute
 from tests.surfaces.http.served import COMMAND, Client, World, serving, sqlite_url
 
 PARAMETER = re.compile(r"\{(\w+)\}")
@@ -37,11 +37,11 @@ OPEN = [endpoint for endpoint in ENDPOINTS if not endpoint.scope and not endpoin
 HEADERS = ("X-Tenant", "X-Tenant-Id", "Tenant", "X-Forwarded-User", "Cookie")
 
 
-def name(endpoint: Endpoint) -> str:
+def name(endpoint: ApiRoute) -> str:
     return f"{endpoint.method} {endpoint.path}"
 
 
-async def ask(client: Client, endpoint: Endpoint, job_id: str, **said: object) -> httpx.Response:
+async def ask(client: Client, endpoint: ApiRoute, job_id: str, **said: object) -> httpx.Response:
     named = {
         "job_id": job_id,
         "name": "go",
@@ -258,7 +258,7 @@ def unreadable(body: dict) -> list[dict]:
 
 
 @pytest.mark.parametrize("endpoint", CALLBACKS, ids=name)
-def test_what_is_wrong_with_a_report_is_said_to_the_bearer_of_its_token(tmp_path: Path, endpoint: Endpoint):
+def test_what_is_wrong_with_a_report_is_said_to_the_bearer_of_its_token(tmp_path: Path, endpoint: ApiRoute):
     async def test(world: World) -> None:
         client = world.known("acme")
         await client("POST", "/v1/commands", json=COMMAND)
@@ -277,7 +277,7 @@ def test_what_is_wrong_with_a_report_is_said_to_the_bearer_of_its_token(tmp_path
 
 
 @pytest.mark.parametrize("endpoint", CALLBACKS, ids=name)
-def test_a_callback_is_opened_by_the_token_of_its_attempt_alone(tmp_path: Path, endpoint: Endpoint):
+def test_a_callback_is_opened_by_the_token_of_its_attempt_alone(tmp_path: Path, endpoint: ApiRoute):
     async def test(world: World) -> None:
         client = world.known("acme")
         for page in (1, 2):

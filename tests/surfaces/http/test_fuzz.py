@@ -18,7 +18,7 @@ from schemathesis.specs.openapi.checks import (
 
 from tallystick.app.remote.api_keys import make_key
 from tallystick.http import http_app
-from tallystick.http.routes import ENDPOINTS, Endpoint
+from tallystick.http.routes import ENDPOINTS, ApiRoute
 from tests.surfaces.http.served import make_app, sqlite_url
 
 SCOPES = ("jobs:read", "jobs:write", "work", "admin")
@@ -48,7 +48,7 @@ class Fuzzed:
         api = http_app(self.app, hosts=[HOST], in_flight_max=10**9, open_docs=True)
         self.schema = schemathesis.openapi.from_asgi("/openapi.json", api, headers={"Host": HOST})
 
-    def ask(self, endpoint: Endpoint, mode: GenerationMode, examples: int) -> int:
+    def ask(self, endpoint: ApiRoute, mode: GenerationMode, examples: int) -> int:
         """Ask one route so often, and return how many requests were made."""
         operation = self.schema[endpoint.path][endpoint.method]
         made = 0

@@ -33,7 +33,7 @@ def answer_text(result: str | None, error: str | None, row: str | None = None) -
     return f'{{"{name}":{text}}}' if row is None else f'{{"{name}":{text},"row":"{row}"}}'
 
 
-class _Said(msgspec.Struct):
+class _Answer(msgspec.Struct):
     value: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     error: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     row: str | None = None
@@ -66,7 +66,7 @@ def ended(payload: str | None) -> Ended:
     >>> ended('{"value":7}'), ended('{"error":{"code":"BROKEN"}}')
     (Ended(result='7', error=None), Ended(result=None, error='{"code":"BROKEN"}'))
     """
-    said = msgspec.json.decode(payload or '{"value":null}', type=_Said)
+    said = msgspec.json.decode(payload or '{"value":null}', type=_Answer)
     if isinstance(said.error, msgspec.Raw):
         return Ended(None, bytes(said.error).decode())
     assert isinstance(said.value, msgspec.Raw), "a step ends with a value or an error"
@@ -75,4 +75,4 @@ def ended(payload: str | None) -> Ended:
 
 def printed(payload: str | None) -> str | None:
     """Return the fingerprint that a message carries of the key of its effect; older ones carry none."""
-    return msgspec.json.decode(payload or '{"value":null}', type=_Said).row
+    return msgspec.json.decode(payload or '{"value":null}', type=_Answer).row

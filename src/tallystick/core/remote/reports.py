@@ -11,7 +11,7 @@ from tallystick.core.json_forms.strict_json import decode_strict
 from tallystick.core.limits import check_text
 from tallystick.core.remote.plans import Heard, Hearing
 from tallystick.core.remote.requests import AckStep, AnswerStep, Callback, RenewStep, StepFence
-from tallystick.core.remote.wire import Ack, Result, read
+from tallystick.core.remote.wire import Ack, ResultReport, read
 from tallystick.errors import BadInput, TallyError
 
 REPORT_BYTES_MAX: Final = 256 * 1024
@@ -74,7 +74,7 @@ def read_report(
         case "heartbeat":
             return RenewStep(read(Ack, body, "heartbeat", keys_max).fence)
         case "result":
-            result = read(Result, body, "RESULT", keys_max)
+            result = read(ResultReport, body, "RESULT", keys_max)
             return AnswerStep(result.fence, result.answer(), lease_id, relays)
         case _:
             raise BadInput(f"a report is an ack, a heartbeat or a result, not {kind!r}", kind=kind)

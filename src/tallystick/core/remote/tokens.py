@@ -39,7 +39,7 @@ class CallbackKey(NamedTuple):
         return f"CallbackKey({self.kid!r})"
 
 
-class _Said(NamedTuple):
+class _Claims(NamedTuple):
     """What a token says, before it is proven."""
 
     secret: str
@@ -79,7 +79,7 @@ class CallbackKeys(NamedTuple):
         """Tell whether a text has the form of a token of ours that is not over; nothing is proven by it."""
         return self._said(token, now) is not None
 
-    def _said(self, token: str, now: int) -> _Said | None:
+    def _said(self, token: str, now: int) -> _Claims | None:
         told = _TOKEN.fullmatch(token) if len(token) <= TOKEN_CHARS_MAX else None
         secret = next((each.secret for each in self.keys if told and each.kid == told["kid"]), None)
         if told is None or secret is None:
@@ -87,7 +87,7 @@ class CallbackKeys(NamedTuple):
         tenant_id, expires_at = _decoded(told["tenant"]), int(told["exp"])
         if tenant_id is None or expires_at <= now:
             return None
-        return _Said(secret, tenant_id, expires_at, told["mac"])
+        return _Claims(secret, tenant_id, expires_at, told["mac"])
 
 
 def read_callback_keys(text: str) -> CallbackKeys:

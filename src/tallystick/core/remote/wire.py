@@ -110,7 +110,7 @@ class RemoteError(msgspec.Struct, frozen=True, omit_defaults=True):
     details: dict[str, object] | None = None
 
 
-class Result(msgspec.Struct, frozen=True, omit_defaults=True, rename=_SPELT):
+class ResultReport(msgspec.Struct, frozen=True, omit_defaults=True, rename=_SPELT):
     """A remote worker has ended an attempt."""
 
     job_id: Text
@@ -175,7 +175,7 @@ FORMS: Final[dict[str, type[msgspec.Struct]]] = {
     "command": Command,
     "directive": Directive,
     "ack": Ack,
-    "result": Result,
+    "result": ResultReport,
     "protocol": ProtocolDefinition,
 }
 """Everything that has a schema of its own."""
@@ -218,7 +218,7 @@ def read_directive(data: bytes | msgspec.Raw) -> Directive:
 
 def _check(form: object, what: str) -> None:
     """Refuse what no type can say: a failure without its class or error, two steps of one name."""
-    if isinstance(form, Result) and form.status == "FAILED":
+    if isinstance(form, ResultReport) and form.status == "FAILED":
         for path in ("failure_class", "error"):
             if getattr(form, path) is None:
                 raise BadValue(

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from tallystick.app.asking.unanswered import unanswered_effects
 from tallystick.core.verbs.holds import Hold
-from tallystick.dashboard.answers import Answer, Page
+from tallystick.dashboard.answers import Answer, HtmlPage
 from tallystick.dashboard.visits import Visit
 from tallystick.engine.audit import audit
 from tallystick.store.api import JobRow, searched
@@ -60,7 +60,7 @@ def attention(visit: Visit) -> Answer:
         "checked": checked,
         "verified_jobs": VERIFIED_JOBS,
     }
-    return Page("attention.html", shows)
+    return HtmlPage("attention.html", shows)
 
 
 def _in_doubt(held: list[JobRow]) -> Kind:

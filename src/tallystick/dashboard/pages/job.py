@@ -15,7 +15,7 @@ from tallystick.core.lifecycles import JobState
 from tallystick.core.remote.listing import StepRow, step_key
 from tallystick.core.watching.acts import About
 from tallystick.core.watching.searching import JobSearch
-from tallystick.dashboard.answers import Answer, Attached, Page
+from tallystick.dashboard.answers import Answer, Attached, HtmlPage
 from tallystick.dashboard.shown.acts import acts_of
 from tallystick.dashboard.shown.books import books_of
 from tallystick.dashboard.shown.facts import facts_page
@@ -76,7 +76,7 @@ def job(visit: Visit) -> Answer:
         "tab_label": label,
         **does(visit, found, row),
     }
-    return Page(f"job_{tab}.html", shows)
+    return HtmlPage(f"job_{tab}.html", shows)
 
 
 def payload(visit: Visit) -> Answer:

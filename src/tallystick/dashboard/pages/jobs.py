@@ -14,7 +14,7 @@ from tallystick.core.durations import duration_ms
 from tallystick.core.lifecycles import JobState
 from tallystick.core.remote.keys import ADMIN
 from tallystick.core.watching.searching import COUNT_MAX, WINDOW_JOBS, FoundJobs, JobSearch
-from tallystick.dashboard.answers import Answer, Go, Page
+from tallystick.dashboard.answers import Answer, Go, HtmlPage
 from tallystick.dashboard.visits import Visit, quoted
 from tallystick.defaults import TENANT
 from tallystick.errors import BadDuration, BadInput
@@ -77,7 +77,7 @@ def jobs(visit: Visit) -> Answer:
     older = rows[-1].job_id if len(found.rows) > ROWS else found.reached
     counted = None if before else _counted(visit, search, found)
     filters = {name: value for name, value in given.items() if value}
-    return Page(
+    return HtmlPage(
         "jobs.html",
         {
             "title": "Jobs",
@@ -133,7 +133,7 @@ def bulk(visit: Visit) -> Answer:
         "command": _command(visit, verb, given),
         "request": _request(visit, verb, search, given),
     }
-    return Page("bulk.html", shows)
+    return HtmlPage("bulk.html", shows)
 
 
 def do_bulk(visit: Visit) -> Answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tallystick.core.lifecycles import MACHINES
-from tallystick.dashboard.answers import Answer, Page
+from tallystick.dashboard.answers import Answer, HtmlPage
 from tallystick.dashboard.rendering import state_kind
 from tallystick.dashboard.visits import Visit
 from tallystick.errors import NotFound
@@ -23,7 +23,7 @@ def lifecycles(visit: Visit) -> Answer:
         "machine": machine,
         "graph": _graph(machine),
     }
-    return Page("lifecycles.html", shows)
+    return HtmlPage("lifecycles.html", shows)
 
 
 def _graph(machine: Any) -> dict[str, object]:  # noqa: ANN401 (a machine of any states)

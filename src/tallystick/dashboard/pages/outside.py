@@ -7,7 +7,7 @@ from typing import Final
 from tallystick.app.remote.redriving import redrive
 from tallystick.core.remote.keys import ADMIN
 from tallystick.core.watching.searching import EffectSearch
-from tallystick.dashboard.answers import Answer, Go, Page
+from tallystick.dashboard.answers import Answer, Go, HtmlPage
 from tallystick.dashboard.visits import Visit
 from tallystick.errors import BadInput
 from tallystick.store.api import searched
@@ -30,7 +30,7 @@ def effects(visit: Visit) -> Answer:
         "key": key or "",
         "older": more,
     }
-    return Page("effects.html", shown)
+    return HtmlPage("effects.html", shown)
 
 
 def outbox(visit: Visit) -> Answer:
@@ -55,7 +55,7 @@ def outbox(visit: Visit) -> Answer:
         "older": visit.at("outbox", show=shows, service=service, after=more) if more else None,
         "store_now": visit.store.now(),
     }
-    return Page("outbox.html", shown)
+    return HtmlPage("outbox.html", shown)
 
 
 def redrive_directive(visit: Visit) -> Answer:

@@ -13,7 +13,7 @@ from tallystick.core.remote.keys import listed
 from tallystick.core.watching.acts import About
 from tallystick.core.watching.rows import Backlog, QueueDepth
 from tallystick.core.watching.searching import COUNT_MAX
-from tallystick.dashboard.answers import Answer, Go, Page
+from tallystick.dashboard.answers import Answer, Go, HtmlPage
 from tallystick.dashboard.visits import Visit, quoted
 from tallystick.errors import BadInput
 from tallystick.store.api import Schedules
@@ -33,7 +33,7 @@ _WORDS: Final[Mapping[str, Mapping[str, object]]] = {
 _ENDS: Final = tuple(state.value for state in JobState if state in JOB.final)
 
 
-class QueueShown(NamedTuple):
+class QueueLine(NamedTuple):
     """One queue: what waits in it and what runs, and its limits if it has any."""
 
     name: str
@@ -56,7 +56,7 @@ def overview(visit: Visit) -> Answer:
     lag = visit.store.inspect().outbox_lag(None)
     series, ended = _ended(visit, backlog.now, HOURS[period])
     due = _schedules(visit)
-    return Page(
+    return HtmlPage(
         "overview.html",
         {
             "title": "Overview",
@@ -83,7 +83,7 @@ def queues(visit: Visit) -> Answer:
     backlog = watched(visit.store).backlog(COUNT_MAX)
     shown = queues_of(visit, backlog)
     shows = {"title": "Queues", "queues": shown, "store_now": backlog.now, "names": LIMIT_NAMES}
-    return Page("queues.html", {**shows, "did": visit.acts(About.QUEUE)})
+    return HtmlPage("queues.html", {**shows, "did": visit.acts(About.QUEUE)})
 
 
 def workers(visit: Visit) -> Answer:
@@ -94,7 +94,7 @@ def workers(visit: Visit) -> Answer:
     known = {each.owner for each in found}
     lost = [each for owner, each in leases.items() if owner not in known]
     shows = {"title": "Workers", "workers": shown, "lost": lost, "store_now": visit.store.now()}
-    return Page("workers.html", shows)
+    return HtmlPage("workers.html", shows)
 
 
 def act_on_queue(visit: Visit) -> Answer:
@@ -120,7 +120,7 @@ def act_on_queue(visit: Visit) -> Answer:
     return Go(visit.at(f"jobs/{quoted(job_id)}" if job_id else "queues"), said)
 
 
-def queues_of(visit: Visit, backlog: Backlog) -> list[QueueShown]:
+def queues_of(visit: Visit, backlog: Backlog) -> list[QueueLine]:
     """Return every queue with limits or with jobs that wait or run, those with the most to do first."""
     views = {view.name: view for view in visit.app.queues.all()}
     depths = {each.queue: each for each in backlog.queues}
@@ -133,7 +133,7 @@ def queues_of(visit: Visit, backlog: Backlog) -> list[QueueShown]:
         number = view.running if view and view.limits.hold_slots else runs.get(name, 0)
         depth = depths.get(name, QueueDepth(name, 0, None))
         limits = "" if view is None else ", ".join(_limits(view))
-        shown.append(QueueShown(name, depth.depth, depth.oldest_at, f"{number:,}{more}", view, limits))
+        shown.append(QueueLine(name, depth.depth, depth.oldest_at, f"{number:,}{more}", view, limits))
     return sorted(shown, key=lambda each: (-each.depth, each.name))
 
 

@@ -6,7 +6,7 @@ import re
 from itertools import islice, pairwise
 from typing import Any, Final
 
-from tallystick.dashboard.answers import Answer, Attached, Page
+from tallystick.dashboard.answers import Answer, Attached, HtmlPage
 from tallystick.dashboard.visits import Visit
 from tallystick.errors import NotFound
 from tallystick.runs.definition.drawing import visible_edges
@@ -21,7 +21,7 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]")
 def runs(visit: Visit) -> Answer:
     """List the runs of the folder."""
     found = [] if visit.runs_root is None else list(islice(inspection.states(visit.runs_root), RUNS_MAX))
-    return Page("runs.html", {"title": "Runs", "runs": found, "root": visit.runs_root})
+    return HtmlPage("runs.html", {"title": "Runs", "runs": found, "root": visit.runs_root})
 
 
 def run(visit: Visit) -> Answer:
@@ -38,7 +38,7 @@ def run(visit: Visit) -> Answer:
         "issues": snapshot.issues[:ITEMS_MAX],
         "graph": _graph(view.graph, list(view.path)),
     }
-    return Page("run.html", shows)
+    return HtmlPage("run.html", shows)
 
 
 def artifact(visit: Visit) -> Answer:

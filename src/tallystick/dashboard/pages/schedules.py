@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from tallystick.core.watching.acts import About
-from tallystick.dashboard.answers import Answer, Go, Page
+from tallystick.dashboard.answers import Answer, Go, HtmlPage
 from tallystick.dashboard.visits import Visit
 from tallystick.errors import BadInput
 from tallystick.store.api import Schedules
@@ -18,7 +18,7 @@ def schedules(visit: Visit) -> Answer:
     """Show all schedules."""
     views = visit.app.schedules.all() if isinstance(visit.store, Schedules) else []
     shows = {"title": "Schedules", "views": views[:ROWS], "more": len(views) > ROWS}
-    return Page("schedules.html", {**shows, "did": visit.acts(About.SCHEDULE)})
+    return HtmlPage("schedules.html", {**shows, "did": visit.acts(About.SCHEDULE)})
 
 
 def act_on_schedule(visit: Visit) -> Answer:

@@ -20,7 +20,7 @@ APP: Final = "APP"
 """What stands for the program in a command line that is shown."""
 
 
-class Field(NamedTuple):
+class ButtonField(NamedTuple):
     """Something that the form of an act asks for: a text, one of some choices, or what is known already."""
 
     name: str
@@ -31,7 +31,7 @@ class Field(NamedTuple):
     hint: str = ""
 
 
-class Act(NamedTuple):
+class Button(NamedTuple):
     """One thing that can be done, with what it is in other words."""
 
     verb: str
@@ -40,7 +40,7 @@ class Act(NamedTuple):
     scope: str
     command: str
     request: str
-    fields: tuple[Field, ...] = ()
+    fields: tuple[ButtonField, ...] = ()
     kind: str = ""
 
 
@@ -49,7 +49,7 @@ def acts_of(
     waits: Sequence[OpenWait],
     steps: Sequence[str],
     effects: Sequence[EffectRow],
-) -> list[Act]:
+) -> list[Button]:
     """Return the acts that a job can take now, the one that mends it first."""
     job_id = row.job_id
     # A job that was asked to end is never held for an effect, and one that has ended cannot be.
@@ -83,61 +83,63 @@ def _request(job_id: str, verb: str, body: str = "{}") -> str:
     return f"POST /v1/jobs/{job_id}/{verb}  {body}"
 
 
-def _resume(job_id: str, hold: str) -> Act:
+def _resume(job_id: str, hold: str) -> Button:
     about = "Workers may claim it again, and it goes on where it stands."
     kind = "" if hold == Hold.IN_DOUBT else "primary"
-    return Act(
+    return Button(
         "resume", "Resume", about, WRITE, f"tally resume {job_id} {APP}", _request(job_id, "resume"), (), kind
     )
 
 
-def _pause(job_id: str) -> Act:
+def _pause(job_id: str) -> Button:
     about = "Workers leave it alone until it is resumed. If it runs now, it stops at its next call."
-    why = Field("why", "Why", hint="people read this later")
+    why = ButtonField("why", "Why", hint="people read this later")
     command = f"tally pause {job_id} {APP} --why WHY"
-    return Act("pause", "Pause", about, WRITE, command, _request(job_id, "pause", '{"why": "WHY"}'), (why,))
+    return Button(
+        "pause", "Pause", about, WRITE, command, _request(job_id, "pause", '{"why": "WHY"}'), (why,)
+    )
 
 
-def _cancel(job_id: str) -> Act:
+def _cancel(job_id: str) -> Button:
     about = "It ends at once if it does not run. If it runs, it has the grace to clean up."
-    grace = Field("grace", "Grace", CANCEL_GRACE, hint="how long it may clean up: 0, 30s, 5m")
+    grace = ButtonField("grace", "Grace", CANCEL_GRACE, hint="how long it may clean up: 0, 30s, 5m")
     command = f"tally cancel {job_id} {APP} --grace {CANCEL_GRACE}"
     request = _request(job_id, "cancel", f'{{"grace": "{CANCEL_GRACE}"}}')
-    return Act("cancel", "Cancel", about, WRITE, command, request, (grace,), "danger")
+    return Button("cancel", "Cancel", about, WRITE, command, request, (grace,), "danger")
 
 
-def _force(job_id: str) -> Act:
+def _force(job_id: str) -> Button:
     about = "It ends now, without its clean-up; an effect of it that is in doubt stays open under its key."
     command = f"tally cancel {job_id} {APP} --force"
     request = _request(job_id, "cancel", '{"force": true}')
-    return Act("force", "End by force", about, ADMIN, command, request, (), "danger")
+    return Button("force", "End by force", about, ADMIN, command, request, (), "danger")
 
 
-def _retry(job_id: str) -> Act:
+def _retry(job_id: str) -> Button:
     about = "A new job takes its place. It keeps what this one recorded before the step that failed."
     command = f"tally retry {job_id} {APP}"
-    return Act("retry", "Retry", about, WRITE, command, _request(job_id, "retry"), (), "primary")
+    return Button("retry", "Retry", about, WRITE, command, _request(job_id, "retry"), (), "primary")
 
 
-def _send(job_id: str, name: str) -> Act:
+def _send(job_id: str, name: str) -> Button:
     about = f"The job waits for the signal {name}; it gets this value."
     fields = (
-        Field("name", "Signal", name, is_hidden=True),
-        Field("value", "Value", "null", hint='JSON: true, 42, "text", {"a": 1}'),
+        ButtonField("name", "Signal", name, is_hidden=True),
+        ButtonField("value", "Value", "null", hint='JSON: true, 42, "text", {"a": 1}'),
     )
     command = f"tally send {job_id} {shlex.quote(name)} VALUE {APP}"
     request = _request(job_id, f"signals/{name}", '{"value": VALUE}')
-    return Act("send", f"Send {name}", about, WRITE, command, request, fields, "primary")
+    return Button("send", f"Send {name}", about, WRITE, command, request, fields, "primary")
 
 
-def _fork(job_id: str, steps: Sequence[str]) -> Act:
+def _fork(job_id: str, steps: Sequence[str]) -> Button:
     about = "A new job begins with what this one recorded before a step. This one stays as it is."
-    at = Field("at", "At step", choices=tuple(steps))
+    at = ButtonField("at", "At step", choices=tuple(steps))
     command = f"tally fork {job_id} --at STEP {APP}"
-    return Act("fork", "Fork", about, WRITE, command, _request(job_id, "fork", '{"at": "STEP"}'), (at,))
+    return Button("fork", "Fork", about, WRITE, command, _request(job_id, "fork", '{"at": "STEP"}'), (at,))
 
 
-def _resolve(job_id: str, effect: EffectRow, *, is_ending: bool) -> Act:
+def _resolve(job_id: str, effect: EffectRow, *, is_ending: bool) -> Button:
     """Return the act that answers for an effect; a job that ends calls nothing again."""
     _dimension, name, occurrence = effect.place
     place = f"{name}#{occurrence}"
@@ -147,11 +149,11 @@ def _resolve(job_id: str, effect: EffectRow, *, is_ending: bool) -> Act:
     )
     answers = ("happened", "did not happen") if is_ending else ("happened", "did not happen", "call it again")
     fields = (
-        Field("effect", "Effect", place, is_hidden=True),
-        Field("says", "What came of it", choices=answers),
-        Field("value", "What it returned", "null", hint="JSON; only if it happened"),
+        ButtonField("effect", "Effect", place, is_hidden=True),
+        ButtonField("says", "What came of it", choices=answers),
+        ButtonField("value", "What it returned", "null", hint="JSON; only if it happened"),
     )
     command = f"tally resolve {job_id} {APP} --effect {shlex.quote(place)} --happened JSON"
     said = f'{{"says": "happened", "value": JSON, "effect": "{place}"}}'
     request = _request(job_id, "resolve", said)
-    return Act("resolve", f"Resolve {effect.effect}", about, ADMIN, command, request, fields, "primary")
+    return Button("resolve", f"Resolve {effect.effect}", about, ADMIN, command, request, fields, "primary")

@@ -27,7 +27,7 @@ _KINDS = {
 }
 
 
-class FactShown(NamedTuple):
+class FactLine(NamedTuple):
     """One fact."""
 
     n: int
@@ -44,7 +44,7 @@ class FactShown(NamedTuple):
 class FactsPage(NamedTuple):
     """A page of facts; `after` leads to the next one."""
 
-    groups: list[tuple[int, list[FactShown]]]
+    groups: list[tuple[int, list[FactLine]]]
     after: int | None
 
 
@@ -58,8 +58,8 @@ def facts_page(inspection: Inspection, job_id: str, *, after: int, raw: bool) ->
     return FactsPage(groups, facts[FACTS_PAGE - 1].n if len(facts) > FACTS_PAGE else None)
 
 
-def _shown(fact: StoredEvent, began: int | None, room: Room | None) -> FactShown:
-    return FactShown(
+def _shown(fact: StoredEvent, began: int | None, room: Room | None) -> FactLine:
+    return FactLine(
         fact.n,
         fact.at,
         fact.attempt,

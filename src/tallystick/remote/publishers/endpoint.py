@@ -26,7 +26,7 @@ class Outgoing(NamedTuple):
     body: bytes
 
 
-class Report(NamedTuple):
+class Published(NamedTuple):
     """What a remote worker says over a broker: `kind` is ack, heartbeat or result."""
 
     kind: str
@@ -34,7 +34,7 @@ class Report(NamedTuple):
     body: bytes
 
 
-Answer: TypeAlias = Callable[[Report], Awaitable[bytes]]
+Answer: TypeAlias = Callable[[Published], Awaitable[bytes]]
 """Takes a report, and returns what its sender is told once it is durable or refused."""
 
 

@@ -20,8 +20,8 @@ from tallystick.remote.publishers.endpoint import (
     Answer,
     Endpoint,
     Outgoing,
+    Published,
     Publisher,
-    Report,
     bare_address,
 )
 
@@ -134,7 +134,7 @@ class NatsPublisher(Publisher):
         headers = message.headers or {}
         kind = message.subject.rpartition(".")[2]
         try:
-            told = await answer(Report(kind, headers.get(TOKEN, ""), message.data))
+            told = await answer(Published(kind, headers.get(TOKEN, ""), message.data))
         except Exception as error:  # noqa: BLE001 (the store is away, or worse: it comes again, and nothing is lost)
             _log.warning("reports over NATS: %s", error, extra={"action": "reports.failed"})
             await message.nak(delay=_AGAIN_SECONDS)

@@ -18,8 +18,8 @@ from tallystick.remote.publishers.endpoint import (
     Answer,
     Endpoint,
     Outgoing,
+    Published,
     Publisher,
-    Report,
     bare_address,
 )
 
@@ -150,7 +150,7 @@ class RedisPublisher(Publisher):
     async def _heard(self, stream: str, entry: bytes, fields: dict[bytes, bytes], answer: Answer) -> None:
         kind, token = (fields.get(name, b"").decode("utf-8", "replace") for name in (b"kind", b"token"))
         try:
-            told = await answer(Report(kind, token, fields.get(b"body", b"")))
+            told = await answer(Published(kind, token, fields.get(b"body", b"")))
         except Exception as error:  # noqa: BLE001 (the store is away, or worse: it is taken again, and nothing is lost)
             _log.warning("reports over Redis: %s", error, extra={"action": "reports.failed"})
             return

@@ -19,7 +19,7 @@ _PREFIX: Final = re.compile(r"[A-Za-z][A-Za-z0-9]{0,39}")
 _ACCOUNT: Final = re.compile(r"[a-z0-9]{3,24}")
 
 
-class Address(NamedTuple):
+class AzureAddress(NamedTuple):
     """A storage account, and how the names of our tables begin there."""
 
     account: str
@@ -31,11 +31,11 @@ class Address(NamedTuple):
         return f"azure://{self.account}/{self.prefix}"
 
 
-def read_address(url: str) -> Address:
+def read_address(url: str) -> AzureAddress:
     """Return the parts of an address, or say how one is written.
 
     >>> read_address("azure://shopaccount/shop")
-    Address(account='shopaccount', prefix='shop')
+    AzureAddress(account='shopaccount', prefix='shop')
     """
     parts = urlsplit(url)
     account, prefix = parts.netloc, parts.path.strip("/")
@@ -45,7 +45,7 @@ def read_address(url: str) -> Address:
             "an address of Azure Tables is azure://ACCOUNT/PREFIX: the storage account, and letters and "
             f"digits that begin the names of its tables; the connection string is in {VARIABLES[0]}"
         )
-    return Address(account, prefix)
+    return AzureAddress(account, prefix)
 
 
 def right_of(environment: Mapping[str, str] = os.environ) -> object:
@@ -54,7 +54,7 @@ def right_of(environment: Mapping[str, str] = os.environ) -> object:
     return _identity() if told is None else told
 
 
-def connected(address: Address, options: dict[str, Any], right: object) -> TableServiceClient:
+def connected(address: AzureAddress, options: dict[str, Any], right: object) -> TableServiceClient:
     """Return a client of the service, for the running loop.
 
     A right is a connection string, or a credential as the libraries of Azure have them.

@@ -31,8 +31,8 @@ from tallystick.store.azure import keys
 from tallystick.store.azure.entities import packed
 from tallystick.store.azure.heads import (
     Head,
+    HeadRedo,
     KeptStep,
-    Redo,
     Seen,
     fact_of,
     head_values,
@@ -40,7 +40,7 @@ from tallystick.store.azure.heads import (
     step_values,
     wake,
 )
-from tallystick.store.azure.requests import Asking, Find, Put, Refused, Together, Value, find, write
+from tallystick.store.azure.requests import Asking, Find, Put, ServiceRefusal, Together, Value, find, write
 from tallystick.store.azure.tail import finish, load
 from tallystick.store.sql.protocols import ABSENT
 
@@ -87,7 +87,7 @@ def change(request: ProtocolRequest, here: Here, carried: Seen | None = None) ->
             yield from _keep_refused(request, plan, now)
             return Changed(plan.hearing, seen)
         reply, seen = yield from _write(seen, plan, now, here.token)
-        if not isinstance(reply, Refused):
+        if not isinstance(reply, ServiceRefusal):
             return Changed(plan.hearing, (yield from finish(seen)))
         seen, carried, planned = None, None, plan
     raise StoreBusy(
@@ -111,7 +111,7 @@ def renew(request: RenewStep, here: Here) -> Asking[Changed]:
         (moved,) = (write for write in plan.writes if isinstance(write, MoveProtocolStep))
         kept = seen.steps[moved.step.step_index]
         reply = yield from write(_step_put(kept._replace(step=moved.step, updated_at=now)))
-        if not isinstance(reply, Refused):
+        if not isinstance(reply, ServiceRefusal):
             return Changed(plan.hearing)
     raise StoreBusy(f"job {request.job_id}: its step was changed {AGAIN_MAX} times meanwhile")
 
@@ -119,7 +119,7 @@ def renew(request: RenewStep, here: Here) -> Asking[Changed]:
 def rearm(seen: Seen, here: Here) -> Asking[Seen | None]:
     """Note that a sweep must look at a job later than was noted; None if it was changed meanwhile."""
     reply, seen = yield from _write(seen, None, here.now(), here.token)
-    return None if isinstance(reply, Refused) else (yield from finish(seen))
+    return None if isinstance(reply, ServiceRefusal) else (yield from finish(seen))
 
 
 def _keep_refused(request: ProtocolRequest, plan: ProtocolPlan, now: int) -> Asking[None]:
@@ -145,7 +145,7 @@ def _write(seen: Seen, plan: ProtocolPlan | None, now: int, token: str) -> Askin
     job_id = keys.encoded(after.head.job.job_id)
     head = Put(keys.STEPS, job_id, keys.HEAD, head_values(after.head), seen.etag)
     reply = yield from write(Together((head, *map(_step_put, changed))))
-    if isinstance(reply, Refused):
+    if isinstance(reply, ServiceRefusal):
         return reply, seen
     of_head, *of_steps = reply.etags
     tags = dict(zip((kept.step.step_id for kept in changed), of_steps, strict=True))
@@ -162,7 +162,7 @@ def _step_put(kept: KeptStep) -> Put:
 def applied(seen: Seen, plan: ProtocolPlan | None, now: int, token: str) -> Seen:
     """Return a job as a plan makes it, with what its tail is to write."""
     head, steps = seen.head, list(seen.steps)
-    job, pending, message, redo = head.job, head.pending, head.message, Redo(gone=[])
+    job, pending, message, redo = head.job, head.pending, head.message, HeadRedo(gone=[])
     for each in () if plan is None else plan.writes:
         match each:
             case MoveProtocolJob():

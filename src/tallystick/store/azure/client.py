@@ -20,7 +20,7 @@ from azure.core.pipeline.transport import AioHttpTransport
 from azure.data.tables import EdmType, EntityProperty, UpdateMode
 
 from tallystick.errors import StoreBusy, StoreError, StoreMissing, StoreMisused
-from tallystick.store.azure.address import Address, connected, right_of
+from tallystick.store.azure.address import AzureAddress, connected, right_of
 from tallystick.store.azure.keys import TABLES
 from tallystick.store.azure.requests import (
     Asking,
@@ -28,10 +28,10 @@ from tallystick.store.azure.requests import (
     Find,
     Get,
     Put,
-    Refused,
     Reply,
     Request,
     Row,
+    ServiceRefusal,
     Together,
     Value,
     Wrote,
@@ -49,14 +49,14 @@ SENT_MAX: Final = 8
 _PAUSE_SECONDS: Final = 0.2
 _PAUSE_SECONDS_MAX: Final = 10.0
 _ANSWER_SECONDS: Final = 30
-_REFUSALS: Final = {404: Refused.MISSING, 409: Refused.EXISTS, 412: Refused.CHANGED}
+_REFUSALS: Final = {404: ServiceRefusal.MISSING, 409: ServiceRefusal.EXISTS, 412: ServiceRefusal.CHANGED}
 _BUSY: Final = frozenset({408, 429, 500, 502, 503, 504})
 
 
 class Carrier(Protocol):
     """Who carries the requests of verbs: the client below, or a test's own."""
 
-    address: Address
+    address: AzureAddress
     requests: int
     """How many requests were sent."""
 
@@ -80,7 +80,7 @@ class Carrier(Protocol):
 class Client:
     """The service at one address; called from any thread."""
 
-    def __init__(self, address: Address, credential: object | None = None) -> None:
+    def __init__(self, address: AzureAddress, credential: object | None = None) -> None:
         """Start the loop; nothing is sent yet. Without a credential the environment is asked for one."""
         self.address = address
         self._pid = os.getpid()

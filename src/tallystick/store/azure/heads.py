@@ -30,7 +30,7 @@ _JOB: Final = ProtocolJob._fields
 _STEP: Final = ProtocolStep._fields
 
 
-class Redo(msgspec.Struct, array_like=True):
+class HeadRedo(msgspec.Struct, array_like=True):
     """What is to be written for one version of a job besides its truth, each in any number of times."""
 
     made: tuple[object, ...] | None = None
@@ -58,7 +58,7 @@ class Head(NamedTuple):
     given: str | None = None
     pending: OutboxRow | None = None
     message: Message | None = None
-    redo: Redo = Redo()
+    redo: HeadRedo = HeadRedo()
 
     @property
     def is_final(self) -> bool:
@@ -159,7 +159,7 @@ def read_head(values: Values) -> Head | None:
         **{name: found.get(name) for name in _PLAIN},  # type: ignore[arg-type]  # as the row has them
         pending=None if pending is None else OutboxRow._make(msgspec.json.decode(pending)),
         message=None if message is None else Message._make(msgspec.json.decode(message)),
-        redo=msgspec.json.decode(found["redo"], type=Redo),
+        redo=msgspec.json.decode(found["redo"], type=HeadRedo),
     )
 
 

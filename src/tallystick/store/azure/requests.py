@@ -74,7 +74,7 @@ class Wrote(NamedTuple):
     etags: tuple[str, ...]
 
 
-class Refused(Enum):
+class ServiceRefusal(Enum):
     """Nothing was written."""
 
     EXISTS = "there is such a row"
@@ -83,7 +83,7 @@ class Refused(Enum):
 
 
 Request: TypeAlias = Get | Find | Put | Drop | Together
-Reply: TypeAlias = "Row | list[Row] | Wrote | Refused | None"
+Reply: TypeAlias = "Row | list[Row] | Wrote | ServiceRefusal | None"
 T = TypeVar("T")
 Asking: TypeAlias = Generator[Request, Reply, T]
 """A verb: it yields requests, is sent the answers, and returns what came of it."""
@@ -103,8 +103,8 @@ def find(request: Find) -> Asking[list[Row]]:
     return reply
 
 
-def write(request: Put | Drop | Together) -> Asking[Wrote | Refused]:
+def write(request: Put | Drop | Together) -> Asking[Wrote | ServiceRefusal]:
     """Write."""
     reply = yield request
-    assert isinstance(reply, Wrote | Refused), "a write is answered so"
+    assert isinstance(reply, Wrote | ServiceRefusal), "a write is answered so"
     return reply

@@ -38,7 +38,7 @@ from tallystick.store.azure.entities import packed, unpacked
 from tallystick.store.azure.heads import Seen
 from tallystick.store.azure.inspecting import AzureInspection
 from tallystick.store.azure.no_workflows import NoWorkflows, refuse_request
-from tallystick.store.azure.requests import Asking, Find, Put, Refused, Row, find, get, write
+from tallystick.store.azure.requests import Asking, Find, Put, Row, ServiceRefusal, find, get, write
 from tallystick.store.azure.submitting import submit
 from tallystick.store.azure.sweeping import asked, come, is_due_step, look
 from tallystick.store.sql.protocols import is_protocol
@@ -189,7 +189,7 @@ class AzureStore(NoWorkflows):
             request.kid, request.tenant_id, request.scopes, request.services, request.secret_hash, now, over
         )
         reply = yield from write(Put(keys.KEYS, keys.encoded(request.kid), "key", packed(made._asdict())))
-        if isinstance(reply, Refused):
+        if isinstance(reply, ServiceRefusal):
             raise BadInput(f"there is a key {request.kid} already", kid=request.kid)
         return made
 

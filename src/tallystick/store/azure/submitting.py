@@ -28,15 +28,15 @@ from tallystick.store.azure.entities import check_births, packed, unpacked
 from tallystick.store.azure.heads import (
     ABANDONED,
     Head,
+    HeadRedo,
     KeptStep,
-    Redo,
     Seen,
     fact_of,
     head_values,
     step_values,
     wake,
 )
-from tallystick.store.azure.requests import Asking, Put, Refused, Together, Value, get, write
+from tallystick.store.azure.requests import Asking, Put, ServiceRefusal, Together, Value, get, write
 from tallystick.store.azure.tail import due_put, finish, load
 
 LOOK_MS: Final = 30_000
@@ -86,7 +86,7 @@ def _reserve(command: SubmitCommand, created_at: int) -> Asking[Existing | None]
     etag: str | None = None
     for _time in range(AGAIN_MAX):
         reply = yield from write(Put(keys.IDEMPOTENCY, *place, packed({**about, **whose}), etag))
-        if not isinstance(reply, Refused):
+        if not isinstance(reply, ServiceRefusal):
             return None
         row = yield from get(keys.IDEMPOTENCY, *place)
         etag = None
@@ -113,7 +113,7 @@ def _make(born: Seen, plan: ProtocolPlan, here: Here) -> Asking[tuple[Hearing | 
         for kept in born.steps
     ]
     reply = yield from write(Together(tuple(rows)))
-    if not isinstance(reply, Refused):
+    if not isinstance(reply, ServiceRefusal):
         of_head, *of_steps = reply.etags
         steps = tuple(kept._replace(etag=etag) for kept, etag in zip(born.steps, of_steps, strict=True))
         seen = yield from finish(born._replace(etag=of_head, steps=steps))
@@ -143,7 +143,7 @@ def _born(command: SubmitCommand, here: Here) -> tuple[Seen, ProtocolPlan, str]:
     told, chain = plan.told, Chain(job.job_id)
     link = chain.extend(told.kind, now, told.attempt, told.payload)
     bare = row._replace(payload="")
-    redo = Redo(made=bare, fact=fact_of(job.job_id, link, told.kind, now, told.attempt, told.payload))
+    redo = HeadRedo(made=bare, fact=fact_of(job.job_id, link, told.kind, now, told.attempt, told.payload))
     if row.is_pulled:
         redo.ready = keys.ready_place(row)
     head = Head(

@@ -14,7 +14,7 @@ from tallystick.store.azure import keys
 from tallystick.store.azure.changing import Here, rearm
 from tallystick.store.azure.entities import packed
 from tallystick.store.azure.heads import ABANDONED, Seen, wake
-from tallystick.store.azure.requests import Asking, Drop, Find, Put, Refused, Row, find, get, write
+from tallystick.store.azure.requests import Asking, Drop, Find, Put, Row, ServiceRefusal, find, get, write
 from tallystick.store.azure.tail import finish, load
 
 ABANDON_MS: Final = 600_000
@@ -52,7 +52,7 @@ def _close_left(row: Row, job_id: str, here: Here) -> Asking[None]:
             return
         left = packed({"state": ABANDONED, "at": here.now()})
         reply = yield from write(Put(keys.STEPS, keys.encoded(job_id), keys.HEAD, left))
-        if isinstance(reply, Refused):
+        if isinstance(reply, ServiceRefusal):
             return  # it was made after all; the next look sees it
     elif head.values["state"] != ABANDONED:
         return

@@ -21,7 +21,17 @@ from tallystick.store.azure.heads import (
     read_job,
     whole_directive,
 )
-from tallystick.store.azure.requests import Asking, Drop, Find, Put, Refused, Together, find, get, write
+from tallystick.store.azure.requests import (
+    Asking,
+    Drop,
+    Find,
+    Put,
+    ServiceRefusal,
+    Together,
+    find,
+    get,
+    write,
+)
 
 _MOVED: Final = ("state", "tries", "next_try_at", "sent_at", "rev", "taken_by", "reason")
 """What of a directive changes after it was made: each from nothing to something, or up."""
@@ -83,7 +93,7 @@ def _outbox(seen: Seen) -> Asking[Seen]:
         assert whole is not None, "there is one"
         values = outbox_values(whole, head.updated_at)
         reply = yield from write(Put(keys.OUTBOX, *outbox_place(seen, row), values))
-        seen = seen._replace(outbox_etag=None if isinstance(reply, Refused) else reply.etags[0])
+        seen = seen._replace(outbox_etag=None if isinstance(reply, ServiceRefusal) else reply.etags[0])
     return seen
 
 
@@ -101,7 +111,7 @@ def _move(seen: Seen, row: OutboxRow) -> Asking[None]:
     while True:
         if etag is not None:
             reply = yield from write(Put(keys.OUTBOX, *place, values, etag, merge=True))
-            if not isinstance(reply, Refused):
+            if not isinstance(reply, ServiceRefusal):
                 return
         found = yield from get(keys.OUTBOX, *place)
         if found is None or _version(found.values["rev"]) >= row.rev:
@@ -115,7 +125,7 @@ def _copy(seen: Seen) -> Asking[Seen]:
     place = (head.partition, keys.encoded(head.job.job_id))
     while True:
         reply = yield from write(Put(keys.JOBS, *place, copy_values(head), etag))
-        if not isinstance(reply, Refused):
+        if not isinstance(reply, ServiceRefusal):
             return seen._replace(copy_n=head.n, copy_etag=reply.etags[0])
         found = yield from get(keys.JOBS, *place)
         etag = None if found is None else found.etag

@@ -11,7 +11,7 @@ import msgspec
 from tallystick.core.pictures import Activity, JobFacts, Lease, LostAttempts, Message, Now, Picture, Pictures
 from tallystick.core.verbs.wants import Wants
 from tallystick.store.postgres.lists.arrays import texts
-from tallystick.store.postgres.server.connection import Answered
+from tallystick.store.postgres.server.connection import ServerAnswer
 from tallystick.store.postgres.statements import sql
 from tallystick.store.sql.effect_pictures import add_effects, add_keys, add_lost, add_waiters
 from tallystick.store.sql.protocol_pictures import HOMES, add_homes, add_remotes
@@ -77,7 +77,7 @@ class PictureLook:
         )
         self._effects = self._ask_for_effects(effects, keys) if effects != "{}" else []
 
-    def _ask(self, name: str, *parameters: object) -> Answered:
+    def _ask(self, name: str, *parameters: object) -> ServerAnswer:
         return self._writing.connection.execute(sql(name), parameters)
 
     def _lock(self, jobs: str, ending: str, effects: str) -> str:
@@ -90,7 +90,7 @@ class PictureLook:
             self._ask("lock_waiters", jobs, ending, effects)
         return _json(keys)
 
-    def _ask_for_effects(self, jobs: str, keys: str) -> list[Answered]:
+    def _ask_for_effects(self, jobs: str, keys: str) -> list[ServerAnswer]:
         """Ask for effects that are open, holders of keys, waiters for these effects, and losers of a key."""
         clock = (self._writing.times.epoch, self._writing.times.lease)
         return [
@@ -100,7 +100,7 @@ class PictureLook:
             self._ask("picture_lost", listed([each.job_id for each in self._wants if each.effects])),
         ]
 
-    def _ask_for_remotes(self, wants: Sequence[Wants]) -> list[Answered]:
+    def _ask_for_remotes(self, wants: Sequence[Wants]) -> list[ServerAnswer]:
         """Ask for remote steps, and for those of their results that were not taken."""
         if results := [each.job_id for each in wants if each.results]:
             self._messages.append(self._ask("picture_results", texts(results)))
@@ -109,7 +109,7 @@ class PictureLook:
         homes = [each.job_id for each in wants if each.remotes]
         return [*asked, self._ask("picture_remotes", listed(homes))] if homes else asked
 
-    def _ask_for_homes(self, wants: Sequence[Wants]) -> list[Answered]:
+    def _ask_for_homes(self, wants: Sequence[Wants]) -> list[ServerAnswer]:
         """Ask what directives say of jobs with remote steps, and what of these is not out."""
         homes = [each.job_id for each in wants if each.remotes]
         return [self._ask(name, listed(homes)) for name in HOMES] if homes else []

@@ -54,7 +54,7 @@ from tallystick.store.postgres.planned import Flush, write_whole
 from tallystick.store.postgres.protocols import write_alone, write_plan, write_those
 from tallystick.store.postgres.refusing import REFUSING, why_refused
 from tallystick.store.postgres.server.address import Address
-from tallystick.store.postgres.server.connection import REFUSALS, Answered, RowMoved, Talk, begin
+from tallystick.store.postgres.server.connection import REFUSALS, RowMoved, ServerAnswer, Talk, begin
 from tallystick.store.postgres.statements import sql
 from tallystick.store.postgres.writing import PostgresWriting, Times, begin_batch
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, claim_apart, share_fate, stale
@@ -168,7 +168,7 @@ class PostgresBatch(PostgresWriting):
             look = PictureLook(self, everything, also=ending_in_lists(batch, groups)) if wants else None
         return None if look is None else Flush(self, batch, wants, look)
 
-    def _number(self) -> Answered:
+    def _number(self) -> ServerAnswer:
         """Ask for the number of this transaction, and with it wake the listeners when it is durable."""
         if not self.wakes or self._notified:
             return self.connection.execute(sql("own_xid"))

@@ -14,7 +14,7 @@ from tallystick.errors import TallyError
 from tallystick.store.api import Bundle, Fact, Fence, RecordStep, StoredEvent
 from tallystick.store.places import Places
 from tallystick.store.postgres.server.address import Address
-from tallystick.store.postgres.server.connection import Answered, Talk, begin
+from tallystick.store.postgres.server.connection import ServerAnswer, Talk, begin
 from tallystick.store.postgres.statements import sql
 from tallystick.store.refusals import Refused, stale
 
@@ -53,9 +53,9 @@ class PostgresWriting:
         self.in_rounds = False
         self._places = Places()
         self._wall: int | None = None
-        self._expected: list[tuple[Answered, TallyError]] = []
+        self._expected: list[tuple[ServerAnswer, TallyError]] = []
 
-    def ask(self, name: str, rows: Sequence[object], *parameters: object) -> Answered:
+    def ask(self, name: str, rows: Sequence[object], *parameters: object) -> ServerAnswer:
         """Send a list to a statement."""
         return self.connection.execute(sql(name), (_encode(rows).decode(), *parameters))
 
@@ -66,11 +66,11 @@ class PostgresWriting:
         assert self._wall is not None
         return self._wall
 
-    def ask_wall(self) -> Answered | None:
+    def ask_wall(self) -> ServerAnswer | None:
         """Ask for the time, unless it is known."""
         return self.connection.execute(sql("now"), (self.times.wall,)) if self._wall is None else None
 
-    def take_wall(self, asked: Answered | None) -> None:
+    def take_wall(self, asked: ServerAnswer | None) -> None:
         """Keep the time that was asked for."""
         if asked is not None:
             ((self._wall,),) = asked.fetchall()

@@ -48,13 +48,13 @@ def chosen(batch: SqliteBatch, queue: Managed, request: ClaimJobs, known: str, w
     """Return the jobs of a queue that this claim may take."""
     if queue.is_paused:
         return []
-    search = _Search(batch, queue, wanted, known)
+    search = _SqliteSearch(batch, queue, wanted, known)
     begun = (_waiting(row) for row in search.begun())
     picked = choose(queue.picture, begun, search.lines(), wanted, request.owner)
     return queue.take(picked, request.only)
 
 
-class _Search(Search):
+class _SqliteSearch(Search):
     """What the file holds of one queue."""
 
     _batch: SqliteBatch

@@ -14,7 +14,7 @@ from tallystick.core.remote.tokens import CallbackKeys
 from tallystick.engine.committer import Committer
 from tallystick.errors import InvariantBroken, StoreError, TallyError
 from tallystick.ids import Ids
-from tallystick.remote.publishers.endpoint import Report
+from tallystick.remote.publishers.endpoint import Published
 
 if TYPE_CHECKING:
     from tallystick.worker.relays.relay import Relay
@@ -30,7 +30,7 @@ class Reports:
         self._ids = ids
         self._keys = keys
 
-    async def answer(self, report: Report, relay: Relay) -> bytes:
+    async def answer(self, report: Published, relay: Relay) -> bytes:
         """Return the answer to a report once that is durable; raise what says that it should come again."""
         try:
             heard = await self._heard(report, relay)
@@ -40,7 +40,7 @@ class Reports:
             return msgspec.json.encode({"status": error.http_status, **error.as_dict()})
         return msgspec.json.encode(heard.members())
 
-    async def _heard(self, report: Report, relay: Relay) -> ReportAnswer:
+    async def _heard(self, report: Published, relay: Relay) -> ReportAnswer:
         request = read_report(report.kind, report.body, self._ids.token(), relays=relay.eager)
         tenant_id = self._keys.tenant(report.token, request.fence, self._clock.wall_ms())
         if tenant_id is None:

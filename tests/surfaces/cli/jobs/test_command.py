@@ -6,7 +6,7 @@ import json
 
 from tallystick import Tally
 from tallystick.core.remote.refs import Ref
-from tallystick.core.remote.wire import Result
+from tallystick.core.remote.wire import ResultReport
 from tallystick.testing.remote_hand import RemoteHand
 from tests.surfaces.commands import Shop
 
@@ -63,7 +63,7 @@ def test_a_protocol_job_is_shown_with_its_steps_in_their_order_and_what_they_hav
     app = Tally(f"sqlite:///{tmp_path / 'scans.db'}")
     given = RemoteHand(app, "a").take()
     left = {"output_ref": Ref("s3://mid", checksum="c"), "artifact_refs": ["s3://log"]}
-    given.answer(Result(*given.fence, status="SUCCEEDED", workspace_ref="s3://space", **left))
+    given.answer(ResultReport(*given.fence, status="SUCCEEDED", workspace_ref="s3://space", **left))
     app.close()
     shown = shop.tally("show", job_id, "scans").out
     assert "view        RUNNING" in shown

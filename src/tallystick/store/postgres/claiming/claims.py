@@ -25,7 +25,7 @@ from tallystick.store.postgres.claiming.claim_cursor import ClaimCursor
 from tallystick.store.postgres.claiming.limited_claims import chosen, managed
 from tallystick.store.postgres.lists.arrays import numbers, texts
 from tallystick.store.postgres.looking import PictureLook, add_activities, add_messages
-from tallystick.store.postgres.server.connection import Answered
+from tallystick.store.postgres.server.connection import ServerAnswer
 from tallystick.store.postgres.statements import sql
 from tallystick.store.sql.queueing.managed import Managed
 
@@ -80,7 +80,7 @@ class ClaimedRow(NamedTuple):
         return make(JobFacts, (*name, None, None, *digits, *about, 0, 0, None, None))
 
 
-class _Past(NamedTuple):
+class _PastOfClaim(NamedTuple):
     records: tuple[Record, ...] = ()
     tries: tuple[StoredEvent, ...] = ()
     opened: tuple[Opened, ...] = ()
@@ -197,12 +197,12 @@ class ClaimSearch:
     def _claimed(self, request: ClaimJobs, taken: Sequence[ClaimedRow]) -> list[ClaimedJob]:
         past, drivers = self._look(request, taken)
         return [
-            self._handed_over(job, past.get(job.job_id, _Past()), drivers.get(job.job_id))
+            self._handed_over(job, past.get(job.job_id, _PastOfClaim()), drivers.get(job.job_id))
             for job in taken
             if job.job_id not in self._ended
         ]
 
-    def _handed_over(self, job: ClaimedRow, before: _Past, wake: Wake | None) -> ClaimedJob:
+    def _handed_over(self, job: ClaimedRow, before: _PastOfClaim, wake: Wake | None) -> ClaimedJob:
         """Return what a worker needs of a job that it has claimed."""
         return ClaimedJob(
             job.fence,
@@ -231,7 +231,7 @@ class ClaimSearch:
 
     def _look(
         self, request: ClaimJobs, taken: Sequence[ClaimedRow]
-    ) -> tuple[dict[str, _Past], dict[str, Wake]]:
+    ) -> tuple[dict[str, _PastOfClaim], dict[str, Wake]]:
         """Return what was recorded before, and what drives the jobs that were put away; in one round trip.
 
         A job that is new has two facts now, its submission and this claim; a fork has its copies too.
@@ -259,7 +259,7 @@ class ClaimSearch:
         return _pasts(past), wakes
 
     def _enter(
-        self, request: ClaimJobs, woken: Sequence[ClaimedRow], wall: int, about: Sequence[Answered]
+        self, request: ClaimJobs, woken: Sequence[ClaimedRow], wall: int, about: Sequence[ServerAnswer]
     ) -> dict[str, Wake]:
         """Count the entries of the messages that drive these claims; their attempts remember them."""
         entered, activities, messages = (answer.fetchall() for answer in about)
@@ -318,7 +318,7 @@ def _searched(request: ClaimJobs) -> tuple[str, str]:
     return texts(request.queues), texts([f"{name} {version}" for name, version in request.handlers])
 
 
-def _pasts(answers: Sequence[Answered]) -> dict[str, _Past]:
+def _pasts(answers: Sequence[ServerAnswer]) -> dict[str, _PastOfClaim]:
     recorded, tried, left_open = (answer.fetchall() for answer in answers)
     records: dict[str, list[Record]] = defaultdict(list)
     tries: dict[str, list[StoredEvent]] = defaultdict(list)
@@ -330,6 +330,6 @@ def _pasts(answers: Sequence[Answered]) -> dict[str, _Past]:
     for job_id, *row in left_open:
         opened[job_id].append(Opened._make(row))
     return {
-        job_id: _Past(tuple(records[job_id]), tuple(tries[job_id]), tuple(opened[job_id]))
+        job_id: _PastOfClaim(tuple(records[job_id]), tuple(tries[job_id]), tuple(opened[job_id]))
         for job_id in {*records, *tries, *opened}
     }

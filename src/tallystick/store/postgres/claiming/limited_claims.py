@@ -51,12 +51,12 @@ def chosen(batch: PostgresBatch, queue: Managed, request: ClaimJobs, walks: Walk
     """Return the jobs of a queue that this claim may take."""
     if queue.is_paused:
         return []
-    search = _Search(batch, queue, request, walks)
+    search = _PostgresSearch(batch, queue, request, walks)
     picked = choose(queue.picture, search.begun(), search.lines(), search.wanted, request.owner)
     return queue.take(picked, request.only)
 
 
-class _Search(Search):
+class _PostgresSearch(Search):
     """What the server holds of one queue."""
 
     _batch: PostgresBatch

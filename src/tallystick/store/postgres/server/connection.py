@@ -67,7 +67,7 @@ class ServerFacts(NamedTuple):
     search_path: str
 
 
-class Answered(Protocol):
+class ServerAnswer(Protocol):
     """What a statement brought."""
 
     @property
@@ -83,7 +83,7 @@ class Answered(Protocol):
 class Talk(Protocol):
     """What our statements need of a connection."""
 
-    def execute(self, query: bytes, params: Sequence[object] = ()) -> Answered:
+    def execute(self, query: bytes, params: Sequence[object] = ()) -> ServerAnswer:
         """Send one statement."""
         ...
 

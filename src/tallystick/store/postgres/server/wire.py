@@ -21,7 +21,7 @@ from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGconn, PGresult
 from psycopg.waiting import Ready, Wait
 
-from tallystick.store.postgres.server.connection import Answered, AnsweringConnection
+from tallystick.store.postgres.server.connection import AnsweringConnection, ServerAnswer
 from tallystick.store.postgres.statements import name_of
 from tallystick.tuning import is_plain
 
@@ -87,7 +87,7 @@ class Wire:
         self._expected: list[Deferred | Statement] = []
         self._underway = False
 
-    def execute(self, query: bytes, params: Sequence[object] = ()) -> Answered:
+    def execute(self, query: bytes, params: Sequence[object] = ()) -> ServerAnswer:
         """Send one statement, or queue it when statements are being gathered."""
         if not self._gathering:
             return self._execute_now(query, params)
@@ -104,7 +104,7 @@ class Wire:
             self._set_out()
         return deferred
 
-    def _execute_now(self, query: bytes, params: Sequence[object]) -> Answered:
+    def _execute_now(self, query: bytes, params: Sequence[object]) -> ServerAnswer:
         try:
             return self.connection.execute(query, params)
         except psycopg.Error as error:

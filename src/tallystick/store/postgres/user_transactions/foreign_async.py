@@ -22,7 +22,7 @@ from tallystick.store.postgres.user_transactions.home import Home
 from tallystick.store.postgres.writing import Times
 
 
-class _Said(NamedTuple):
+class _Statement(NamedTuple):
     """What a statement brought."""
 
     rowcount: int
@@ -41,17 +41,17 @@ class _LoopTalk:
         self._loop = asyncio.get_running_loop()
         self.given_up = False
 
-    def execute(self, query: bytes, params: Sequence[object] = ()) -> _Said:
+    def execute(self, query: bytes, params: Sequence[object] = ()) -> _Statement:
         """Send one statement and wait for its answer."""
         if self.given_up:
             raise StoreMisused("the task that submitted this was cancelled")
         return asyncio.run_coroutine_threadsafe(self.ask(query, params), self._loop).result()
 
-    async def ask(self, query: bytes, params: Sequence[object] = ()) -> _Said:
+    async def ask(self, query: bytes, params: Sequence[object] = ()) -> _Statement:
         """Send one statement."""
         cursor = psycopg.AsyncRawCursor(self._connection, row_factory=tuple_row)
         await cursor.execute(query, params)
-        return _Said(cursor.rowcount, await cursor.fetchall() if cursor.description else [])
+        return _Statement(cursor.rowcount, await cursor.fetchall() if cursor.description else [])
 
     def pipeline(self) -> AbstractContextManager[object]:
         """Send statements one by one: the connection is the user's, and its mode is too."""

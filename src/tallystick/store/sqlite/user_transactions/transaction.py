@@ -27,7 +27,7 @@ _INTERRUPT_SECONDS = 0.01
 Parameters = Sequence[object] | Mapping[str, object]
 
 
-class _Said(NamedTuple):
+class _Executed(NamedTuple):
     """One call on the loan and its answer: rows, an outcome, or the class of an error."""
 
     call: Callable[[apsw.Connection, Callable[[Bundle], Outcome]], object]
@@ -54,7 +54,7 @@ class SqliteTransaction:
         self._apply = apply
         self._loan = Borrowing(borrower)
         self._calling = threading.Lock()
-        self._said: list[_Said] = []
+        self._said: list[_Executed] = []
         self.lost = False
 
     @property
@@ -119,7 +119,7 @@ class SqliteTransaction:
             connection = self._lent()
             answer, error = _answer(call, connection, self._apply)
             if not self._reading:
-                self._said.append(_Said(call, answer))
+                self._said.append(_Executed(call, answer))
             if not self._reading and not connection.in_transaction:
                 # OR ROLLBACK, or an interrupted write. A statement that came now would be durable at once.
                 self.lost = True

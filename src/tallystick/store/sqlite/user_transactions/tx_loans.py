@@ -22,13 +22,13 @@ class TransactionLost(Exception):
     """The transaction of the whole flush is gone; begin again."""
 
 
-class _Past(NamedTuple):
+class _LoanPast(NamedTuple):
     loan: SqliteTransaction
     step: RecordStep | None
     error: BaseException | None
 
 
-class Loans(dict[int, _Past]):
+class Loans(dict[int, _LoanPast]):
     """The loans of one flush, remembered while it is tried."""
 
     def step(
@@ -48,7 +48,7 @@ class Loans(dict[int, _Past]):
         return past.step
 
 
-def _lend(request: RunTx, connection: apsw.Connection, apply: Callable[[Bundle], Outcome]) -> _Past:
+def _lend(request: RunTx, connection: apsw.Connection, apply: Callable[[Bundle], Outcome]) -> _LoanPast:
     loan = SqliteTransaction(connection, apply)
     step: RecordStep | None = None
     error: BaseException | None = None
@@ -62,4 +62,4 @@ def _lend(request: RunTx, connection: apsw.Connection, apply: Callable[[Bundle],
         error = too_long(request.ms_max)
     if loan.lost and error is None:
         error = BadInput("a statement rolled back the whole transaction; say OR ABORT instead of OR ROLLBACK")
-    return _Past(loan, step, error)
+    return _LoanPast(loan, step, error)
