@@ -163,6 +163,54 @@ def test_buttons_of_an_open_page_follow_the_job_and_an_open_sheet_stays(tmp_path
         site.close()
 
 
+def tell_all(page: Page, label: str, number: int) -> None:
+    """Say a word to all jobs of the list: the page counts them first, then says how many it reached."""
+    page.locator(".bulk a", has_text=label).click()
+    jobs = "1 job" if number == 1 else f"{number} jobs"
+    assert page.locator("p.big").inner_text() == f"{jobs} would be reached now."
+    assert "tally " in page.locator(".same pre").first.inner_text()
+    page.locator("form button.button", has_text=f"{label} {jobs}").click()
+    assert page.locator(".said").inner_text().startswith(f"{label}: reached {jobs}.")
+
+
+def test_what_matches_is_paused_resumed_and_cancelled_by_a_person_on_the_books(tmp_path, browser):
+    site = Site(f"sqlite:///{tmp_path / 'books.db'}")
+
+    @site.world.app.workflow(queue="later")
+    def prints(sheet: int) -> int:
+        return sheet
+
+    try:
+        with watching(site, browser) as watched:
+            jobs = [prints.opts(tags=["old"] if sheet else []).submit(sheet) for sheet in range(3)]
+            page = watched.log_in().go("/jobs")
+            page.locator("summary", has_text="Filters").click()
+            page.locator("form.fields [name=tag]").fill("old")
+            page.locator("form.fields button", has_text="Show").click()
+            assert "2 jobs match" in page.locator(".tally-line").inner_text()
+            tell_all(page, "Pause", 2)
+            assert [job.row().hold for job in jobs] == [None, "PAUSED", "PAUSED"]
+            page.locator(f'a.strong[href="/jobs/{jobs[1].id}"]').click()
+            press(page, "Cancel", {})
+            page.go_back()
+            page = watched.go("/jobs?tag=old")
+            tell_all(page, "Resume", 1)
+            tell_all(page, "Cancel", 1)
+            page = watched.go(f"/jobs/{jobs[0].id}")
+            press(page, "Pause", {})
+            press(page, "Resume", {})
+            watched.go(f"/jobs/{jobs[2].id}?tab=history")
+            said = page.locator("#pane").inner_text()
+            assert [verb for verb in ("pause", "resume", "cancel") if verb not in said.lower()] == []
+        acts = [[(act.verb, act.who) for act in reversed(site.world.app.acts(job=job))] for job in jobs]
+        verbs = [[verb for verb, _who in each] for each in acts]
+        assert verbs == [["pause", "resume"], ["pause", "cancel"], ["pause", "resume", "cancel"]]
+        assert len({who for each in acts for _verb, who in each}) == 1, acts
+        assert [job.row().completed_at is None for job in jobs] == [True, False, False]
+    finally:
+        site.close()
+
+
 PRESS = """
 import sys
 

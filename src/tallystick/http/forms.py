@@ -89,6 +89,8 @@ class Bulk(_Form, frozen=True):
     # A part of the message of the error.
     error: str | None = None
     tenant: Name | None = None
+    # All jobs of the tenant, where no filter says which.
+    everything: bool = False
     count: bool = False
 
 

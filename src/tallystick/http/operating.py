@@ -14,6 +14,7 @@ from tallystick.app.scheduling.queues import Queued, QueueView
 from tallystick.app.scheduling.schedules import Scheduled, ScheduleView
 from tallystick.core.limits import check_storable
 from tallystick.core.watching.searching import EffectSearch, JobSearch
+from tallystick.errors import BadInput
 from tallystick.http.api import Api
 from tallystick.http.calls import Call
 from tallystick.http.forms import (
@@ -43,7 +44,7 @@ Handler = Callable[[Api, Call], Awaitable[Answer]]
 async def bulk(api: Api, call: Call) -> Answer:
     """Say one word to every job that matches, or count those that it would reach."""
     asked = call.form(Bulk)
-    states = [state.value for state in asked.state]
+    states = tuple(state.value for state in asked.state)
     search = JobSearch(
         call.tenant(asked.tenant),
         states,
@@ -55,10 +56,17 @@ async def bulk(api: Api, call: Call) -> Answer:
         is_held=asked.held,
         error=_wanted(asked.error),
     )
+    has_filter = search != JobSearch(search.tenant_id)
+    if asked.everything and has_filter:
+        raise BadInput('"everything" is all jobs of the tenant, and a filter is not: leave one of them out')
     if asked.count:
         wanted = reachable(asked.verb, search)
         word: Which = {"search": wanted, "states": wanted.states}
         return 200, Reached(await asyncio.to_thread(lambda: len(list(matching(api.runtime, word)))))
+    if not asked.everything and not has_filter:
+        raise BadInput(
+            'this would reach all jobs of the tenant: add a filter, or "everything": true to mean all of them'
+        )
     reached = await asyncio.to_thread(tell_many, api.app, asked.verb, search, call.who)
     api.news.ring()
     return 200, Reached(reached)

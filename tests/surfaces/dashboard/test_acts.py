@@ -166,5 +166,7 @@ def test_every_button_shows_a_command_and_a_request_that_exist(tmp_path):
         } <= shown
         bulk = unescape((await visitor.get("/bulk/cancel?state=QUEUED&tag=a")).text)
         assert 'POST /v1/jobs/bulk  {"verb":"cancel"' in bulk
+        assert "everything" not in bulk
+        assert '"everything":true}' in unescape((await visitor.get("/bulk/cancel")).text)
 
     visiting(world.app, test)

@@ -139,7 +139,7 @@ def test_a_word_to_many_says_first_how_many_and_then_reaches_those(app):
         ("tag=%24(id)", "tally cancel APP --tag '$(id)' --yes", "app."),
         ("state=QUEUED&tag=a;b", "tally cancel APP --tag 'a;b' --where state=QUEUED --yes", "app."),
         ("tag=red&queue=slow", '{"verb":"cancel","tenant":"default","queue":"slow","tag":"red"}', "tally "),
-        ("", '{"verb":"cancel","tenant":"default"}', "tally "),
+        ("", '{"verb":"cancel","tenant":"default","everything":true}', "tally "),
         (
             "since=2h&tag=red",
             "app.cancel_many(search=JobSearch(tenant_id='default', tag='red', since=",

@@ -35,6 +35,25 @@ def test_one_word_reaches_the_jobs_of_a_tenant_that_match_and_they_are_counted_b
     serving(sqlite_url(tmp_path), test)
 
 
+def test_a_word_without_a_filter_reaches_all_jobs_only_if_it_says_so(tmp_path: Path):
+    async def test(world: World) -> None:
+        flow = world.app.workflows["waits", ""]
+        mine, other = (flow.opts(tenant=tenant).submit() for tenant in ("acme", "other"))
+        admin = world.known("acme", ADMIN)
+        for refused in ({}, {"state": []}, {"everything": True, "workflow": "waits"}):
+            answer = await admin("POST", "/v1/jobs/bulk", json={"verb": "cancel", **refused})
+            assert (answer.status_code, answer.json()["code"]) == (422, "BAD_INPUT"), refused
+            assert "everything" in answer.json()["detail"]
+        assert mine.row().completed_at is None
+        for filters, reached in (({"count": True}, 1), ({"everything": True}, 1), ({"everything": True}, 0)):
+            answer = await admin("POST", "/v1/jobs/bulk", json={"verb": "cancel", **filters})
+            assert answer.json() == {"reached": reached}, filters
+        assert mine.row().completed_at is not None
+        assert other.row().completed_at is None
+
+    serving(sqlite_url(tmp_path), test)
+
+
 @pytest.mark.slow
 def test_an_effect_in_doubt_is_answered_for_once(tmp_path: Path):
     async def test(world: World) -> None:

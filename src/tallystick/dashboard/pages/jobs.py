@@ -142,7 +142,9 @@ def do_bulk(visit: Visit) -> Answer:
     visit.need(ADMIN)
     search, given = asked(visit)
     reached = tell_many(visit.app, verb, search, visit.who)
-    return Go(visit.at("jobs", **given), f"{BULK[verb]}: reached {reached:,} jobs.")
+    return Go(
+        visit.at("jobs", **given), f"{BULK[verb]}: reached {reached:,} job{'' if reached == 1 else 's'}."
+    )
 
 
 def _counted(visit: Visit, search: JobSearch, found: FoundJobs) -> Counted:
@@ -216,5 +218,5 @@ def _request(visit: Visit, verb: str, search: JobSearch, given: dict[str, object
         about = [f"{name}={value!r}" for name, value in filters.items() if value is not False]
         return f"app.{verb}_many(search=JobSearch({', '.join(about)}))"
     said = {name: value for name, value in given.items() if value} | ({"held": True} if given["held"] else {})
-    words = {"verb": verb, "tenant": visit.tenant, **said}
+    words = {"verb": verb, "tenant": visit.tenant, **(said or {"everything": True})}
     return f"POST /v1/jobs/bulk  {msgspec.json.encode(words).decode()}"
