@@ -11,6 +11,7 @@ import msgspec
 
 from tallystick.app.running.async_tx import AsyncTx
 from tallystick.core.queues.reusing import KeyRule
+from tallystick.engine.committer import LoopLane
 from tallystick.engine.pending_writes import settle
 from tallystick.engine.submission import Submission, bundle_of, submit_job, submit_jobs
 from tallystick.errors import BadInput
@@ -36,23 +37,31 @@ async def submit_async(runtime: Runtime, submission: Submission, within: object 
     lane = runtime.lane()
     primitive = runtime.prepare(submission)
     answer: asyncio.Future[Submitted] = lane.loop.create_future()
-
-    def arrived(primitive: SubmitJob, outcome: Outcome | BaseException) -> None:
-        if isinstance(outcome, HeldUp) and primitive.lease is not None:
-            alone = runtime.without_slot(submission, primitive, outcome)
-            lane.put(bundle_of(submission, alone), partial(arrived, alone))
-            return
-        try:
-            submitted = _settled(runtime, primitive, outcome, submission.rule)
-        except Exception as error:  # noqa: BLE001 (raised where it is awaited)
-            if not answer.done():
-                answer.set_exception(error)
-        else:
-            if not answer.done():
-                answer.set_result(submitted)
-
-    lane.put(bundle_of(submission, primitive), partial(arrived, primitive))
+    lane.put(bundle_of(submission, primitive), partial(_arrived, runtime, lane, submission, answer, primitive))
     return await answer
+
+
+def _arrived(
+    runtime: Runtime,
+    lane: LoopLane,
+    submission: Submission,
+    answer: asyncio.Future[Submitted],
+    primitive: SubmitJob,
+    outcome: Outcome | BaseException,
+) -> None:
+    """Tell the waiting task what came of its job; one that was held up is made alone, without a slot."""
+    if isinstance(outcome, HeldUp) and primitive.lease is not None:
+        alone = runtime.without_slot(submission, primitive, outcome)
+        lane.put(bundle_of(submission, alone), partial(_arrived, runtime, lane, submission, answer, alone))
+        return
+    try:
+        submitted = _settled(runtime, primitive, outcome, submission.rule)
+    except Exception as error:  # noqa: BLE001 (raised where it is awaited)
+        if not answer.done():
+            answer.set_exception(error)
+    else:
+        if not answer.done():
+            answer.set_result(submitted)
 
 
 def _settled(
