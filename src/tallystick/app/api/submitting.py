@@ -37,7 +37,9 @@ async def submit_async(runtime: Runtime, submission: Submission, within: object 
     lane = runtime.lane()
     primitive = runtime.prepare(submission)
     answer: asyncio.Future[Submitted] = lane.loop.create_future()
-    lane.put(bundle_of(submission, primitive), partial(_arrived, runtime, lane, submission, answer, primitive))
+    lane.put(
+        bundle_of(submission, primitive), partial(_arrived, runtime, lane, submission, answer, primitive)
+    )
     return await answer
 
 
