@@ -33,12 +33,10 @@ async def command(api: Api, call: Call) -> Answer:
     call.tenant(said.tenant_id)
     protocol = api.app.taking(said)
     request = protocol.request(said)
-    await api.flights.check(request)
-    outcome = await api.write(request)
+    outcome = await api.flights.submit(request, lambda: api.write(request))
     api.runtime.publish(outcome)
     job = protocol.made(request, outcome)
     if job.created:
-        api.flights.made(said.tenant_id)
         api.news.ring()
     return 202 if job.created else 200, Submitted(job.id, job.created)
 
