@@ -39,7 +39,7 @@ demo-dashboard: setup ## the dashboard over a lively store, until Ctrl-C; BIND=1
 test-quick: setup ## check, and core, engine, app, store and examples without a server; 90 s
 	@$(TOGETHER) $(CHECKS) test-some
 
-test: setup ## what CI runs: check, then all tests but the long ones; ten minutes
+test: setup ## what CI runs: check, then all tests but the long ones; about twelve minutes
 	@$(TOGETHER) $(CHECKS) test-tools
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal --share --ignore=tests/tidy --ignore=tests/browser
 	@$(TOGETHER) test-browser test-plain

@@ -34,13 +34,13 @@ NOT_COUNTED = (
     "|queued|shares?|than|that|the|to|under|was|what|when|where|which|while|with|within|without|worth"
 )
 UNIT = (
-    "attempt|batch|bundle|call|child|command|event|fact|file|flush|folder|item|job|key|kind|line|look|loop|module"
-    "|process|queue|question|request|role|row|run|signal|slot|statement|step|subcommand|tenant|thread|tick|turn"
+    "artifact|attempt|batch|bundle|call|child|command|event|fact|file|flush|folder|item|job|key|kind|layer|line|look"
+    "|loop|machine|module|process|queue|question|request|role|row|run|signal|slot|statement|step|subcommand|tenant|thread|tick|turn"
     "|wait|worker"
 )
 A_FOR_PER = re.compile(
     rf"\b(?:{COUNT}(?: (?!(?:{NOT_COUNTED})\b)[A-Za-z]+){{0,2}}"
-    rf"|(?:times|bundle|row|statement|page|thread|connection)s?) an? (?:{UNIT})\b"
+    rf"|(?:times|µs|ms|bundle|row|statement|page|thread|connection)s?) an? (?:{UNIT})\b"
 )
 
 

@@ -93,7 +93,7 @@ def _escaped(text: str) -> str:
 
 
 def _layout(graph: GraphRecord, edges: Sequence[EdgeRecord]) -> dict[str, tuple[int, int]]:
-    """Return the upper left corner of every box: one row a layer, moves that lead back do not count."""
+    """Return the upper left corner of every box: one row per layer, moves that lead back do not count."""
     rows: dict[str, int] = {graph.start: 0}
     forward = _forward(graph.start, edges)
     for _ in range(len(forward) + 1):

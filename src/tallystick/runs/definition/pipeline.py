@@ -259,7 +259,7 @@ class Pipeline:
             for name in node.outputs:
                 if any(patterns.overlap(name, made) for made in other.outputs):
                     raise PipelineUnsound(
-                        f"{node.worker} and {other.worker} both make {name}; one worker an artifact"
+                        f"{node.worker} and {other.worker} both make {name}; let one worker make it"
                     )
 
 

@@ -57,7 +57,7 @@ def find(name: str) -> Machine[Enum]:
 
 
 def overview(machines: Sequence[Machine[Enum]], ink: Ink) -> str:
-    """Return one line a machine."""
+    """Return one line per machine."""
     rows = [
         (
             machine.name,
