@@ -1,4 +1,4 @@
-"""Timetables and what becomes of ticks; the dates are written by hand, from the clocks of Berlin."""
+"""Timetables and what becomes of ticks; how they pass changes of the clocks is in `test_daylight.py`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from tallystick.core.schedules.timetable import (
     following,
     preceding,
     read,
-    shown,
     timetable_of,
     write,
 )
@@ -39,83 +38,6 @@ MINUTE, HOUR = 60_000, 3_600_000
 
 def at(text: str) -> int:
     return round(datetime.fromisoformat(text).timestamp() * 1000)
-
-
-# In 2026 the clocks of Berlin go from 02:00 to 03:00 on 29 March, and from 03:00 back to 02:00 on 25 October.
-DAYLIGHT = {
-    "a time in the gap comes when the gap is over": (
-        "30 2 * * *",
-        "2026-03-28T12:00:00+01:00",
-        ["2026-03-29T03:00:00+02:00", "2026-03-30T02:30:00+02:00"],
-    ),
-    "a time before the gap is as on every day": (
-        "30 1 * * *",
-        "2026-03-28T12:00:00+01:00",
-        ["2026-03-29T01:30:00+01:00", "2026-03-30T01:30:00+02:00"],
-    ),
-    "each hour passes the gap by": (
-        "0 * * * *",
-        "2026-03-29T00:30:00+01:00",
-        ["2026-03-29T01:00:00+01:00", "2026-03-29T03:00:00+02:00", "2026-03-29T04:00:00+02:00"],
-    ),
-    "a time that comes twice is taken once, the first time": (
-        "30 2 * * *",
-        "2026-10-24T12:00:00+02:00",
-        ["2026-10-25T02:30:00+02:00", "2026-10-26T02:30:00+01:00"],
-    ),
-    "each half hour ticks through both": (
-        "*/30 * * * *",
-        "2026-10-25T01:45:00+02:00",
-        [
-            "2026-10-25T02:00:00+02:00",
-            "2026-10-25T02:30:00+02:00",
-            "2026-10-25T02:00:00+01:00",
-            "2026-10-25T02:30:00+01:00",
-            "2026-10-25T03:00:00+01:00",
-        ],
-    ),
-    "each quarter of an hour that the clocks leave out does not come": (
-        "*/15 2 * * *",
-        "2026-03-28T02:40:00+01:00",
-        ["2026-03-28T02:45:00+01:00", "2026-03-30T02:00:00+02:00"],
-    ),
-    "each quarter of an hour that comes twice is taken twice": (
-        "*/15 2 * * *",
-        "2026-10-25T00:00:00+02:00",
-        [
-            "2026-10-25T02:00:00+02:00",
-            "2026-10-25T02:15:00+02:00",
-            "2026-10-25T02:30:00+02:00",
-            "2026-10-25T02:45:00+02:00",
-            "2026-10-25T02:00:00+01:00",
-            "2026-10-25T02:15:00+01:00",
-            "2026-10-25T02:30:00+01:00",
-            "2026-10-25T02:45:00+01:00",
-            "2026-10-26T02:00:00+01:00",
-        ],
-    ),
-    "the last day of a month": (
-        "0 0 L * *",
-        "2027-02-01T00:00:00+01:00",
-        ["2027-02-28T00:00:00+01:00", "2027-03-31T00:00:00+02:00"],
-    ),
-}
-
-
-@pytest.mark.parametrize(("expression", "after", "ticks"), DAYLIGHT.values(), ids=DAYLIGHT)
-def test_a_cron_expression_ticks_as_people_who_know_cron_expect(expression, after, ticks):
-    table, instant = Cron(expression, BERLIN), at(after)
-    for tick in ticks:
-        instant = following(table, instant)
-        assert shown(instant) == shown(at(tick))
-
-
-@pytest.mark.parametrize(("expression", "_after", "ticks"), DAYLIGHT.values(), ids=DAYLIGHT)
-def test_the_way_back_has_the_same_ticks(expression, _after, ticks):
-    table, instant = Cron(expression, BERLIN), at(ticks[-1])
-    for tick in reversed(ticks[:-1]):
-        instant = preceding(table, instant)
-        assert shown(instant) == shown(at(tick))
 
 
 tables = st.one_of(

@@ -5,16 +5,15 @@ Instants are milliseconds since 1970. A timetable in a row is JSON, so any proce
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Final, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
-from cronsim import CronSim, CronSimError
 
 from tallystick.core.durations import duration_ms, written
+from tallystick.core.schedules.cron_ticks import tick_after, tick_before, times_of_day
 from tallystick.errors import BadSchedule
 
 EVERY_MS_MIN: Final = 1_000
@@ -68,9 +67,7 @@ def timetable_of(when: str | timedelta | datetime, tz: str = "UTC") -> Timetable
         raise BadSchedule(
             f"{text!r} has six fields: write five, minute hour day month weekday, or 'every 10s'"
         )
-    found = Cron(text, tz)
-    _cron(found, 0, reverse=False)
-    return found
+    return _checked(Cron(text, tz))
 
 
 def read(text: str) -> Timetable:
@@ -102,7 +99,7 @@ def following(timetable: Timetable, after: int) -> int | None:
     """
     match timetable:
         case Cron():
-            return _next(_cron(timetable, after, reverse=False))
+            return _ms(tick_after(timetable.expression, _zone(timetable.tz), _utc(after)))
         case Every(ms):
             return (after // ms + 1) * ms
         case Once(at):
@@ -117,8 +114,9 @@ def preceding(timetable: Timetable, before: int) -> int | None:
     """
     match timetable:
         case Cron():
-            # The ticks are whole minutes or seconds, so a part of a second in front of them is cut off.
-            return _next(_cron(timetable, -(-before // 1000) * 1000, reverse=True))
+            # The ticks are whole minutes or seconds, so a part of a second counts as a whole one.
+            second = -(-before // 1000) * 1000
+            return _ms(tick_before(timetable.expression, _zone(timetable.tz), _utc(second)))
         case Every(ms):
             return -(-before // ms) * ms - ms
         case Once(at):
@@ -175,16 +173,15 @@ def _zone(name: str) -> ZoneInfo:
         raise BadSchedule(f"{name!r} is not a time zone: write one like Europe/Berlin or UTC") from error
 
 
-def _cron(cron: Cron, at: int, *, reverse: bool) -> Iterator[datetime]:
-    try:
-        return CronSim(cron.expression, datetime.fromtimestamp(at / 1000, _zone(cron.tz)), reverse=reverse)
-    except CronSimError as error:
-        raise BadSchedule(
-            f"{cron.expression!r} is not a cron expression ({error}): write five fields, "
-            "minute hour day month weekday, or 'every 15m'"
-        ) from error
+def _checked(cron: Cron) -> Cron:
+    _zone(cron.tz)
+    times_of_day(cron.expression, _utc(0), reverse=False)
+    return cron
 
 
-def _next(ticks: Iterator[datetime]) -> int | None:
-    tick = next(ticks, None)
+def _utc(at: int) -> datetime:
+    return datetime.fromtimestamp(at / 1000, UTC)
+
+
+def _ms(tick: datetime | None) -> int | None:
     return None if tick is None else round(tick.timestamp()) * 1000
