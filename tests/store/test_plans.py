@@ -136,7 +136,7 @@ HOT = {
 }
 # Partial indexes that hold only what is live or waiting: to walk one of them is to look at nothing else.
 SMALL = (
-    *("attempts_one_live", "jobs_to_claim", "jobs_held", "messages_inbox"),
+    *("attempts_one_live", "jobs_to_claim", "jobs_held", "jobs_held_as", "messages_inbox"),
     *("outbox_to_publish", "outbox_of_service", "steps_awaiting_ack", "effect_keys_open"),
 )
 # Lists that a statement was given or made itself.

@@ -290,8 +290,21 @@ class Searched(Protocol):
         """
         ...
 
-    def held_jobs(self, tenant_id: str, *, before: str | None, limit: int) -> list[JobRow]:
-        """Return a page of jobs of a tenant that wait for a person, newest first."""
+    def held_jobs(
+        self, tenant_id: str, holds: Sequence[str], *, before: str | None, limit: int
+    ) -> list[JobRow]:
+        """Return a page of jobs of a tenant that one of these holds, newest first."""
+        ...
+
+    def late_jobs(self, tenant_id: str, *, limit: int, window: int = WINDOW_JOBS) -> FoundJobs:
+        """Return jobs of a tenant whose grace or deadline is over, of `window` of each in the store.
+
+        `reached` is one of those that were looked at last, if there may be others behind it.
+        """
+        ...
+
+    def lost_jobs(self, tenant_id: str, *, limit: int) -> list[JobRow]:
+        """Return jobs of a tenant that a worker had whose lease has run out, the longest over first."""
         ...
 
     def effects_found(

@@ -9,6 +9,7 @@ import pytest
 
 from tallystick import Tally
 from tallystick.dashboard.pages.jobs import ROWS
+from tallystick.store.sql.watching import SearchReads
 from tests.patience import wait_until
 from tests.surfaces.dashboard.seeds import World
 from tests.surfaces.dashboard.visiting import Site, url_in, visiting
@@ -83,6 +84,8 @@ def test_filters_find_what_they_say(app):
         assert await found("key=k2") == set()
         assert await found("held=yes") == {held.id}
         assert await found("error=TROUBLE") == {failed.id}
+        assert await found("dead=yes") == {failed.id}
+        assert await found("dead=yes&held=yes") == set()
         assert await found("error=other") == set()
         assert await found("since=1h") == {ended.id, failed.id, queued.id, held.id}
         assert await found("until=1h") == set()
@@ -108,6 +111,45 @@ def test_counts_stop_at_ten_thousand_and_a_search_says_how_far_it_looked(app):
         end = (await visitor.get(further[1].replace("&amp;", "&"))).text
         assert "Look further back" not in end
         assert "<b>10,000+</b> jobs would be reached" in (await visitor.get("/bulk/cancel")).text
+
+    visiting(app, test)
+
+
+def test_a_text_of_an_error_is_looked_for_in_jobs_that_match_the_other_filters(app, monkeypatch):
+    with app.worker():
+        failed = app.fails.submit(1)
+        wait_until(lambda: failed.row().completed_at, "its end")
+    app.idle.opts(idempotent=False).submit_many([(number,) for number in range(6)])
+    for found in (SearchReads.jobs_found, SearchReads.count_found):
+        monkeypatch.setitem(found.__kwdefaults__, "window", 5)
+
+    async def test(site: Site) -> None:
+        visitor = await site.visitor()
+        assert JOB.findall((await visitor.get("/jobs?error=trouble")).text) == [failed.id]
+        assert JOB.findall((await visitor.get("/jobs?error=trouble&workflow=fails")).text) == [failed.id]
+        assert JOB.findall((await visitor.get("/jobs?dead=yes")).text) == [failed.id]
+        newest = (await visitor.get("/jobs?workflow=fails")).text
+        assert "Looked at the newest 10,000 jobs before this point" in newest
+        assert "in the newest 10,000 that match the rest" in newest
+        monkeypatch.setitem(SearchReads.jobs_found.__kwdefaults__, "window", 1)
+        cut = (await visitor.get("/jobs?error=nothing")).text
+        assert "Looked at the newest 10,000 jobs with an error before this point; there are older" in cut
+        narrow = (await visitor.get("/jobs?error=nothing&workflow=fails")).text
+        assert "until 10,000 matched the other filters or 30,000 were looked at" in narrow
+
+    visiting(app, test)
+
+
+def test_a_retry_of_many_counts_no_job_that_was_retried(app):
+    with app.worker():
+        jobs = [app.fails.submit(number) for number in range(3)]
+        for job in jobs:
+            wait_until(lambda job=job: job.row().completed_at, "its end")
+    jobs[0].retry()
+
+    async def test(site: Site) -> None:
+        visitor = await site.visitor()
+        assert "<b>2</b> jobs would be reached" in (await visitor.get("/bulk/retry?workflow=fails")).text
 
     visiting(app, test)
 

@@ -82,7 +82,11 @@ def _found(runtime: Runtime, search: JobSearch, states: Sequence[JobState | str]
 def reachable(verb: str, search: JobSearch) -> JobSearch:
     """Return a search for those jobs alone that a word can reach: cancel, pause, resume or retry."""
     states = (JobState.FAILED_FINAL,) if verb == "retry" else OPEN
-    return search._replace(states=_within(search.states, states), is_held=search.is_held or verb == "resume")
+    return search._replace(
+        states=_within(search.states, states),
+        is_held=search.is_held or verb == "resume",
+        is_dead=search.is_dead or verb == "retry",
+    )
 
 
 def _within(wanted: Sequence[str], states: Sequence[JobState | str]) -> list[str]:

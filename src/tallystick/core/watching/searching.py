@@ -1,11 +1,13 @@
 """What a person looks for among jobs: any filter, in pages of a bounded cost.
 
-Filters that have no index look at a bounded window of jobs, the newest first, and say where the window ends.
+A search walks the one index that knows most of what it asks for, the newest job first. It looks at a bounded
+window of jobs there, and says where the window ends.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import Final, NamedTuple
 
 from tallystick.core.effects.rows import EffectRow
@@ -13,7 +15,10 @@ from tallystick.core.values import JobRow
 from tallystick.errors import BadInput
 
 WINDOW_JOBS: Final = 10_000
-"""How many jobs one page of a search looks at, at most."""
+"""How many jobs one page of a search looks at, at most; of one for an error, that match the rest."""
+
+ERROR_WINDOWS: Final = 3
+"""For how many windows of jobs with an error such a page looks for jobs that match the other filters."""
 
 
 COUNT_MAX: Final = 10_000
@@ -21,6 +26,18 @@ COUNT_MAX: Final = 10_000
 
 
 _DIGITS_MAX: Final = 18
+
+
+class SearchWalk(StrEnum):
+    """Which jobs a search goes through, the newest first, by an index that holds only those."""
+
+    KEY = "the job with this key"
+    PARENT = "the children of this job"
+    TAG = "jobs with this tag"
+    HELD = "held jobs"
+    DEAD = "dead letters"
+    ERROR = "jobs with an error"
+    ALL = "jobs"
 
 
 class JobSearch(NamedTuple):
@@ -39,6 +56,27 @@ class JobSearch(NamedTuple):
     until: int | None = None
     # A part of the message of its error; small and capital letters are the same.
     error: str | None = None
+    # Jobs that have failed for good and were not retried.
+    is_dead: bool = False
+
+    @property
+    def walk(self) -> SearchWalk:
+        """Return which jobs are gone through; indexes of what is held or has failed are by tenant."""
+        has_tenant = self.tenant_id is not None
+        asked = {
+            SearchWalk.TAG: self.tag is not None,
+            SearchWalk.PARENT: self.parent is not None,
+            SearchWalk.KEY: has_tenant and self.key is not None,
+            SearchWalk.HELD: has_tenant and self.is_held,
+            SearchWalk.DEAD: has_tenant and self.is_dead,
+            SearchWalk.ERROR: has_tenant and self.error is not None,
+        }
+        return next((walk for walk, is_asked in asked.items() if is_asked), SearchWalk.ALL)
+
+    @property
+    def has_unindexed(self) -> bool:
+        """Tell whether there is a filter that no index knows, besides the text of the error."""
+        return bool(self.states or self.workflow or self.queue or self.since is not None)
 
 
 class FoundJobs(NamedTuple):

@@ -6,13 +6,13 @@ from typing import Final, NamedTuple
 
 from tallystick.app.asking.unanswered import unanswered_effects
 from tallystick.core.verbs.holds import Hold
+from tallystick.core.watching.searching import WINDOW_JOBS
 from tallystick.dashboard.answers import Answer, HtmlPage
 from tallystick.dashboard.visits import Visit
 from tallystick.engine.audit import audit
 from tallystick.store.api import JobRow, searched
 
 SHOWN: Final = 25
-LOOKED_AT: Final = 200
 VERIFIED_JOBS: Final = 1_000
 
 
@@ -26,22 +26,23 @@ class Trouble(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """One kind of trouble: what it is, and which jobs have it; `more` if there are others."""
+    """One kind of trouble: what it is, and which jobs have it; `more` if there are others, and where."""
 
     name: str
     about: str
     troubles: list[Trouble]
     more: bool
     link: str = ""
+    # What to know about those that are not shown.
+    beyond: str = ""
 
 
 def attention(visit: Visit) -> Answer:
     """Show all kinds of trouble."""
-    held = searched(visit.store).held_jobs(visit.tenant, before=None, limit=LOOKED_AT)
     kinds = [
-        _in_doubt(held),
+        _in_doubt(visit),
         _unanswered(visit),
-        _held(visit, held),
+        _held(visit),
         _dead(visit),
         _late(visit),
         _expired(visit),
@@ -52,8 +53,8 @@ def attention(visit: Visit) -> Answer:
     outbox = visit.store.inspect().dead_directives(visit.tenant, None, after="", limit=SHOWN + 1)
     shows = {
         "title": "Attention",
-        "kinds": [kind for kind in kinds if kind.troubles],
-        "quiet": [kind for kind in kinds if not kind.troubles],
+        "kinds": [kind for kind in kinds if kind.troubles or kind.more],
+        "quiet": [kind for kind in kinds if not (kind.troubles or kind.more)],
         "outbox": outbox[:SHOWN],
         "outbox_more": len(outbox) > SHOWN,
         "stale": visit.store.inspect().stale_reports() if visit.is_operator else None,
@@ -63,14 +64,12 @@ def attention(visit: Visit) -> Answer:
     return HtmlPage("attention.html", shows)
 
 
-def _in_doubt(held: list[JobRow]) -> Kind:
-    found = [
-        Trouble(row, row.hold_reason or "it is not known what came of an effect", "", "Say what came of it")
-        for row in held
-        if row.hold == Hold.IN_DOUBT
-    ]
+def _in_doubt(visit: Visit) -> Kind:
+    rows = searched(visit.store).held_jobs(visit.tenant, [Hold.IN_DOUBT], before=None, limit=SHOWN + 1)
+    unknown = "it is not known what came of an effect"
+    found = [Trouble(row, row.hold_reason or unknown, "", "Say what came of it") for row in rows]
     about = "An effect was called, and it is not known what came of it. Look at the other side, then say it."
-    return Kind("In doubt", about, found[:SHOWN], len(found) > SHOWN)
+    return Kind("In doubt", about, found[:SHOWN], len(found) > SHOWN, visit.at("effects"))
 
 
 def _unanswered(visit: Visit) -> Kind:
@@ -89,12 +88,10 @@ def _unanswered(visit: Visit) -> Kind:
     return Kind("Effects without an answer", about, troubles[:SHOWN], len(found) > SHOWN, link)
 
 
-def _held(visit: Visit, held: list[JobRow]) -> Kind:
-    found = [
-        Trouble(row, f"{row.hold}: {row.hold_reason}", "resume", "Resume")
-        for row in held
-        if row.hold != Hold.IN_DOUBT
-    ]
+def _held(visit: Visit) -> Kind:
+    holds = [hold for hold in Hold if hold is not Hold.IN_DOUBT]
+    rows = searched(visit.store).held_jobs(visit.tenant, holds, before=None, limit=SHOWN + 1)
+    found = [Trouble(row, f"{row.hold}: {row.hold_reason}", "resume", "Resume") for row in rows]
     about = "Workers leave these jobs alone until a person resumes them."
     return Kind("Held", about, found[:SHOWN], len(found) > SHOWN, visit.at("jobs", held="yes"))
 
@@ -103,26 +100,32 @@ def _dead(visit: Visit) -> Kind:
     rows = visit.store.dead(tenant_id=visit.tenant, handler=None, after=None, limit=SHOWN + 1)
     found = [Trouble(row, f"{row.error_code}: {row.error_message}", "retry", "Retry") for row in rows]
     about = "Jobs that have failed for good and were not retried."
-    link = visit.at("jobs", state="FAILED_FINAL")
+    link = visit.at("jobs", dead="yes")
     return Kind("Dead letters", about, found[:SHOWN], len(found) > SHOWN, link)
 
 
 def _late(visit: Visit) -> Kind:
-    rows = _rows(visit, [each.job_id for each in visit.store.overdue(SHOWN)])
-    found = [
-        Trouble(row, "its grace or its deadline is over, and no worker has ended it yet") for row in rows
-    ]
+    late = searched(visit.store).late_jobs(visit.tenant, limit=SHOWN + 1)
+    why = "its grace or its deadline is over, and no worker has ended it yet"
+    found = [Trouble(row, why) for row in late.rows]
     about = "Their time is over. A worker ends them with its next sweep; if they stay here, no worker runs."
-    return Kind("Late", about, found, more=False)
+    looked = f"Of all tenants, the {WINDOW_JOBS:,} jobs that are late for longest were looked at"
+    is_cut = late.reached is not None
+    return Kind(
+        "Late",
+        about,
+        found[:SHOWN],
+        len(found) > SHOWN or is_cut,
+        beyond=f"{looked}; others are late too." if is_cut else "",
+    )
 
 
 def _expired(visit: Visit) -> Kind:
-    rows = _rows(visit, [each.fence.job_id for each in visit.store.expired(SHOWN)])
-    found = [
-        Trouble(row, "the lease of its worker has run out, and no worker has taken it over") for row in rows
-    ]
+    rows = searched(visit.store).lost_jobs(visit.tenant, limit=SHOWN + 1)
+    why = "the lease of its worker has run out, and no worker has taken it over"
+    found = [Trouble(row, why) for row in rows]
     about = "The worker was lost. Another one takes the job over; if they stay here, no worker runs."
-    return Kind("Expired leases", about, found, more=False)
+    return Kind("Expired leases", about, found[:SHOWN], len(found) > SHOWN)
 
 
 def _rows(visit: Visit, job_ids: list[str]) -> list[JobRow]:

@@ -122,10 +122,21 @@ def _dead_directives(visit: Visit, row: JobRow) -> list[object]:
     return [each for each, _at in found if each.state == "FAILED_FINAL" and each.reason != "withdrawn"]
 
 
-def _children(visit: Visit, row: JobRow, before: str | None = None, **also: Any) -> list[JobRow]:  # noqa: ANN401 (as `JobSearch` has them)
+def _children(visit: Visit, row: JobRow, before: str | None = None) -> list[JobRow]:
     """Return one child more than a page has, the last one first."""
-    search = JobSearch(row.tenant_id, parent=row.job_id, **also)
+    search = JobSearch(row.tenant_id, parent=row.job_id)
     return searched(visit.store).jobs_found(search, before=before, limit=KIN_MAX + 1).rows
+
+
+def _open_children(visit: Visit, row: JobRow) -> list[JobRow]:
+    """Return the last children that have not ended, in whatever window they are."""
+    search, found, before = JobSearch(row.tenant_id, OPEN, parent=row.job_id), list[JobRow](), None
+    while len(found) <= KIN_MAX:
+        page = searched(visit.store).jobs_found(search, before=before, limit=KIN_MAX + 1)
+        found, before = [*found, *page.rows], page.reached
+        if before is None or len(page.rows) > KIN_MAX:
+            break
+    return found
 
 
 def _timeline(visit: Visit, _job: Job[Any], row: JobRow) -> dict[str, Any]:
@@ -164,7 +175,7 @@ def _graph(visit: Visit, _job: Job[Any], row: JobRow) -> dict[str, Any]:
     steps, last = _steps(visit, row, None), _children(visit, row)
     waits = inspection.open_waits(row.job_id, limit=WAITS_MAX)
     is_cut = len(steps) > STEPS_MAX or len(last) > KIN_MAX
-    still_open = _children(visit, row, states=OPEN) if len(last) > KIN_MAX else []
+    still_open = _open_children(visit, row) if len(last) > KIN_MAX else []
     children = list({each.job_id: each for each in (*last, *still_open)}.values())
     drawing = graph(row, parent, steps, waits, children, visit.base)
     return {"graph": drawing.drawn, "left_out": drawing.left_out, "is_cut": is_cut}

@@ -13,7 +13,14 @@ from tallystick.app.asking.many import reachable, tell_many
 from tallystick.core.durations import duration_ms
 from tallystick.core.lifecycles import JobState
 from tallystick.core.remote.keys import ADMIN
-from tallystick.core.watching.searching import COUNT_MAX, WINDOW_JOBS, FoundJobs, JobSearch
+from tallystick.core.watching.searching import (
+    COUNT_MAX,
+    ERROR_WINDOWS,
+    WINDOW_JOBS,
+    FoundJobs,
+    JobSearch,
+    SearchWalk,
+)
 from tallystick.dashboard.answers import Answer, Go, HtmlPage
 from tallystick.dashboard.visits import Visit, quoted
 from tallystick.defaults import TENANT
@@ -50,7 +57,7 @@ def asked(visit: Visit) -> tuple[JobSearch, dict[str, object]]:
     """Return what the address asks for, and the same for links."""
     states = [_state(text) for text in visit.request.query_params.getlist("state") if text]
     given: dict[str, object] = {name: visit.asked(name) for name in TEXTS}
-    held = visit.asked("held") is not None
+    held, dead = visit.asked("held") is not None, visit.asked("dead") is not None
     search = JobSearch(
         visit.tenant,
         states,
@@ -63,8 +70,10 @@ def asked(visit: Visit) -> tuple[JobSearch, dict[str, object]]:
         _instant(visit, visit.asked("since")),
         _instant(visit, visit.asked("until")),
         visit.asked("error"),
+        dead,
     )
-    return search, {**given, "state": states, "held": "yes" if held else None}
+    marks = {"held": "yes" if held else None, "dead": "yes" if dead else None}
+    return search, {**given, "state": states, **marks}
 
 
 def jobs(visit: Visit) -> Answer:
@@ -88,6 +97,7 @@ def jobs(visit: Visit) -> Answer:
             "counted": counted,
             "older": visit.at("jobs", **given, before=older) if older else None,
             "is_cut": len(found.rows) <= ROWS and found.reached is not None,
+            "looked_at": _looked_at(search),
             "window": WINDOW_JOBS,
             "first_page": visit.at("jobs", **given),
             "is_first": before is None,
@@ -145,6 +155,14 @@ def do_bulk(visit: Visit) -> Answer:
     return Go(
         visit.at("jobs", **given), f"{BULK[verb]}: reached {reached:,} job{'' if reached == 1 else 's'}."
     )
+
+
+def _looked_at(search: JobSearch) -> str:
+    """Say which jobs a page looks at, where it does not look at all."""
+    if search.walk is SearchWalk.ERROR and search.has_unindexed:
+        most = f"{WINDOW_JOBS:,} matched the other filters or {ERROR_WINDOWS * WINDOW_JOBS:,} were looked at"
+        return f"the newest jobs with an error before this point, until {most}"
+    return f"the newest {WINDOW_JOBS:,} {search.walk.value} before this point"
 
 
 def _counted(visit: Visit, search: JobSearch, found: FoundJobs) -> Counted:

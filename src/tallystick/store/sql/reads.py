@@ -123,12 +123,6 @@ class Reads(FactReads):
         asked = (prefix, f"{prefix}~", int("." in prefix), limit)
         return [job_id for (job_id,) in self.rows("ids_with", asked)]
 
-    def dead(
-        self, *, tenant_id: str | None, handler: str | None, after: str | None, limit: int
-    ) -> list[JobRow]:
-        """Return a page of jobs that have failed and were not retried, newest first."""
-        return [JobRow._make(row) for row in self.rows("dead", (tenant_id, handler, after or NEWEST, limit))]
-
     def finished(self, job_ids: Sequence[str]) -> dict[str, JobRow | None]:
         """Return those of these jobs that have ended, and None for each that is not there."""
         found = ((wanted, JobRow._make(row)) for wanted, *row in self.rows("finished", (listed(job_ids),)))

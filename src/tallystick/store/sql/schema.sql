@@ -185,6 +185,10 @@ P|CREATE INDEX jobs_dead ON jobs (tenant_id, dead) WHERE dead IS NOT NULL;
 CREATE INDEX jobs_hook_due ON jobs (hook_due) WHERE hook_due IS NOT NULL;
 -- What waits for a person, apart from all that does not.
 CREATE INDEX jobs_held ON jobs (job_id) WHERE hold IS NOT NULL;
+CREATE INDEX jobs_held_of ON jobs (tenant_id, job_id) WHERE hold IS NOT NULL;
+CREATE INDEX jobs_held_as ON jobs (tenant_id, hold, job_id) WHERE hold IS NOT NULL;
+-- What has an error to be searched by; a job that succeeds never comes here.
+CREATE INDEX jobs_failing ON jobs (tenant_id, job_id) WHERE error_message IS NOT NULL;
 -- Of queues with limits: new jobs by their keys, and those that have begun. Other jobs are in neither.
 CREATE INDEX jobs_of_key ON jobs (queue, limit_key, priority, ready_at)
   WHERE limit_key IS NOT NULL AND began_in IS NULL AND ready_at IS NOT NULL AND hold IS NULL;

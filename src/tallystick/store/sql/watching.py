@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from tallystick.core.audit.book import Kept
@@ -23,14 +24,17 @@ from tallystick.core.watching.rows import (
     WorkerRow,
 )
 from tallystick.core.watching.searching import (
+    ERROR_WINDOWS,
     WINDOW_JOBS,
     CountedJobs,
     EffectSearch,
     FoundEffects,
     FoundJobs,
     JobSearch,
+    SearchWalk,
 )
 from tallystick.store.api import JobRow
+from tallystick.store.inspection import Inspection
 from tallystick.store.sql.reads import NEWEST, listed
 from tallystick.store.writing import OpenTransaction
 
@@ -39,6 +43,23 @@ _MINUTE_MS = 60_000
 _SKEW_MS: Final = 3_600_000
 _UUID_MS_MAX: Final = 2**48 - 1
 _SEQ_MAX: Final = 2**63 - 1
+
+
+class _Walked(NamedTuple):
+    """The statements of a walk: what is found, how much, and where a window ends."""
+
+    found: str
+    counted: str
+    floor: str
+
+
+_ALL_JOBS: Final = _Walked("jobs_found", "count_found", "job_floor")
+_WALKED: Final = {
+    SearchWalk.TAG: _Walked("jobs_found_tagged", "count_found_tagged", "tag_floor"),
+    SearchWalk.HELD: _Walked("jobs_found_held", "count_found_held", "held_floor"),
+    SearchWalk.DEAD: _Walked("jobs_found_dead", "count_found_dead", "dead_floor"),
+    SearchWalk.ERROR: _Walked("jobs_found_failing", "count_found_failing", "failing_floor"),
+}
 
 
 class _Range(NamedTuple):
@@ -79,6 +100,14 @@ class SearchReads(ABC):
     def rows(self, name: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a statement."""
 
+    @abstractmethod
+    def now(self) -> int:
+        """Return the time by the store's clock."""
+
+    @abstractmethod
+    def inspect(self) -> Inspection:
+        """Return what a check reads."""
+
     def jobs_found(
         self, search: JobSearch, *, before: str | None, limit: int, window: int = WINDOW_JOBS
     ) -> FoundJobs:
@@ -86,7 +115,7 @@ class SearchReads(ABC):
         within = self._range(search, before or NEWEST, window)
         if within is None:
             return FoundJobs([], None)
-        name = "jobs_found" if search.tag is None else "jobs_found_tagged"
+        name = _WALKED.get(search.walk, _ALL_JOBS).found
         found = [JobRow._make(row) for row in self.rows(name, _asked(search, within, limit))]
         return FoundJobs(found, within.first if within.counted else None)
 
@@ -101,16 +130,44 @@ class SearchReads(ABC):
     ) -> CountedJobs:
         """Return how many there are in the same window, counted up to a limit."""
         before = before or NEWEST
-        within = _Range(reached, before, counted=True) if reached else self._range(search, before, window)
+        if reached is None:
+            within = self._range(search, before, window)
+        else:
+            within = _Range(reached, _end(search, before), counted=True)
         if within is None:
             return CountedJobs(0, None)
-        name = "count_found" if search.tag is None else "count_found_tagged"
+        name = _WALKED.get(search.walk, _ALL_JOBS).counted
         ((number,),) = self.rows(name, _asked(search, within, limit))
         return CountedJobs(int(number), within.first if within.counted else None)
 
-    def held_jobs(self, tenant_id: str, *, before: str | None, limit: int) -> list[JobRow]:
-        """Return a page of jobs of a tenant that wait for a person, newest first."""
-        return [JobRow._make(row) for row in self.rows("held_jobs", (tenant_id, before or NEWEST, limit))]
+    def dead(
+        self, *, tenant_id: str | None, handler: str | None, after: str | None, limit: int
+    ) -> list[JobRow]:
+        """Return a page of jobs that have failed and were not retried, newest first."""
+        page = (handler, after or NEWEST, limit)
+        rows = self.rows("dead_of_all", page) if tenant_id is None else self.rows("dead", (tenant_id, *page))
+        return [JobRow._make(row) for row in rows]
+
+    def held_jobs(
+        self, tenant_id: str, holds: Sequence[str], *, before: str | None, limit: int
+    ) -> list[JobRow]:
+        """Return a page of jobs of a tenant that one of these holds, newest first."""
+        pages = (self.rows("held_jobs", (tenant_id, hold, before or NEWEST, limit)) for hold in holds)
+        found = [JobRow._make(row) for page in pages for row in page]
+        return sorted(found, key=attrgetter("job_id"), reverse=True)[:limit]
+
+    def late_jobs(self, tenant_id: str, *, limit: int, window: int = WINDOW_JOBS) -> FoundJobs:
+        """Return jobs of a tenant whose grace or deadline is over, the longest over first."""
+        now = self.now()
+        rows = [JobRow._make(row) for row in self.rows("late_jobs", (tenant_id, now, window, limit))]
+        floors = self.rows("late_floor", (now, window)) if len(rows) < limit else []
+        return FoundJobs(rows, floors[0][0] if floors else None)
+
+    def lost_jobs(self, tenant_id: str, *, limit: int) -> list[JobRow]:
+        """Return jobs of a tenant that a worker had whose lease has run out, the longest over first."""
+        epoch, now = self.inspect().lease_clock()
+        rows = self.rows("lost_jobs", (tenant_id, epoch, now, limit))
+        return list({row.job_id: row for row in map(JobRow._make, rows)}.values())
 
     def effects_found(
         self, search: EffectSearch, *, after: str | None, limit: int, window: int = WINDOW_JOBS
@@ -162,28 +219,30 @@ class SearchReads(ABC):
                 return None
             (job_id,) = (Kept._make(row).job_id for row in kept)
             return _Range(job_id, f"{job_id} ") if job_id < before else None
+        before = _end(search, before)
+        floor = self._floor(search, before, window)
         if search.parent is not None:
-            # The identifier of a child is its parent's, a dot, and its place.
-            return _Range(f"{search.parent}.", min(before, f"{search.parent}/"))
-        if search.until is not None:
-            before = min(before, _drawn_at(search.until + _SKEW_MS))
-        if search.tag is not None:
-            floors = self.rows("tag_floor", (search.tag, before, window))
-        else:
-            floors = self.rows("job_floor", (before, window))
-        return _Range(floors[0][0], before, counted=True) if floors else _Range("", before)
+            first = f"{search.parent}."
+            return _Range(max(first, floor), before, counted=floor > first)
+        return _Range(floor, before, counted=bool(floor))
+
+    def _floor(self, search: JobSearch, before: str, window: int) -> str:
+        """Return the last job that a page looks at; nothing if there are fewer than it may look at."""
+        walk = search.walk
+        walked = _WALKED.get(walk, _ALL_JOBS)
+        if walked is _ALL_JOBS:
+            return _first(self.rows(walked.floor, (before, window)))
+        if walk is SearchWalk.TAG:
+            return _first(self.rows(walked.floor, (search.tag, before, window)))
+        if walk is not SearchWalk.ERROR or not search.has_unindexed:
+            return _first(self.rows(walked.floor, (search.tenant_id, before, window)))
+        last = _first(self.rows(walked.floor, (search.tenant_id, before, ERROR_WINDOWS * window)))
+        others = _asked(search._replace(error=None), _Range(last, before), window)
+        return _first(self.rows("failing_match", others)) or last
 
 
 class WatchReads(SearchReads):
     """What is read for people and for graphs: every read is bounded, and none scans a table of jobs."""
-
-    @abstractmethod
-    def rows(self, name: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement."""
-
-    @abstractmethod
-    def now(self) -> int:
-        """Return the time by the store's clock."""
 
     def workers(self, limit: int) -> list[WorkerRow]:
         """Return the workers that have reported within a day and did not leave, the one heard last first."""
@@ -223,9 +282,22 @@ def _drawn_at(ms: int) -> str:
     return f"{text[:8]}-{text[8:]}"
 
 
+def _end(search: JobSearch, before: str) -> str:
+    """Return behind which identifiers no job of a search is, on a page before one."""
+    if search.parent is not None:
+        # The identifier of a child is its parent's, a dot, and its place.
+        return min(before, f"{search.parent}/")
+    return before if search.until is None else min(before, _drawn_at(search.until + _SKEW_MS))
+
+
+def _first(rows: list[tuple[Any, ...]]) -> str:
+    return str(rows[0][0]) if rows else ""
+
+
 def _asked(search: JobSearch, within: _Range, limit: int) -> tuple[object, ...]:
     """Return a search as the statements take it."""
     about = (search.tenant_id, listed(search.states), search.workflow, search.queue, search.key)
-    more = (search.parent, int(search.is_held), search.since, search.until, search.error)
+    marks = (search.parent, int(search.is_held), int(search.is_dead))
+    more = (*marks, search.since, search.until, search.error)
     tag = () if search.tag is None else (search.tag,)
     return (*about, *more, within.first, within.before, limit, *tag)

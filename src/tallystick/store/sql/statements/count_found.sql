@@ -1,6 +1,6 @@
 -- count_found: how many jobs of a range of identifiers have what a person looks for, counted up to a limit.
--- takes: tenant_id text, states list, handler text, queue text, key text, parent text, held int, since int, until int,
---   error text, first text, before text, limit int
+-- takes: tenant_id text, states list, handler text, queue text, key text, parent text, held int, dead int, since int,
+--   until int, error text, first text, before text, limit int
 SELECT count(*)
   FROM (SELECT 1
           FROM jobs AS j

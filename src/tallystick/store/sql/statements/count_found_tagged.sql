@@ -1,6 +1,6 @@
 -- count_found_tagged: the same of jobs with a tag.
--- takes: tenant_id text, states list, handler text, queue text, key text, parent text, held int, since int, until int,
---   error text, first text, before text, limit int, tag text
+-- takes: tenant_id text, states list, handler text, queue text, key text, parent text, held int, dead int, since int,
+--   until int, error text, first text, before text, limit int, tag text
 SELECT count(*)
   FROM (SELECT 1
           FROM jobs AS j

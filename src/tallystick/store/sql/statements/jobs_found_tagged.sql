@@ -1,6 +1,6 @@
 -- jobs_found_tagged: the same of jobs with a tag; it walks the tag, and looks each job up.
--- takes: tenant_id text, states list, handler text, queue text, key text, parent text, held int, since int, until int,
---   error text, first text, before text, limit int, tag text
+-- takes: tenant_id text, states list, handler text, queue text, key text, parent text, held int, dead int, since int,
+--   until int, error text, first text, before text, limit int, tag text
 SELECT @names(JobRow, j)
   FROM jobs AS j
  WHERE j.job_id IN (SELECT tagged.job_id
