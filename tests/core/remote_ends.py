@@ -8,7 +8,7 @@ from tallystick.core.pictures import Activity, JobFacts, Message, Now, Picture
 from tallystick.core.plans import MoveActivity, MoveMessage, MoveRemote, Refusal, WithdrawDirectives
 from tallystick.core.remote.answers import printed
 from tallystick.core.remote.row_prints import of_remote
-from tallystick.core.remote.rows import OutboxRow, ProtocolStep
+from tallystick.core.remote.rows import OutboxRow, ProtocolJob, ProtocolStep
 from tallystick.core.verbs.protocol import remote
 from tallystick.errors import LedgerCeiling, StateTransitionError
 
@@ -19,6 +19,7 @@ STATES = (*FLIGHT, "FAILED_RETRY", "SUCCEEDED")
 LEASES = (None, 999, 1_000, 5_000, 9_000)
 # A directive that is not out: none, asked for by workers, free for a publisher, or being published.
 WAYS = ("none", "pull", "free", "published")
+HOME = (0, 0, 0, "p", None, None, None, None, "{}", "{}", None, None, 0, None, None, None)
 OPENED, FULL, TAKEN = 1_100_000_000_000, 1_100_099_999_999, 11_000_000_001
 
 
@@ -82,13 +83,22 @@ def ends() -> None:
 
 
 def rearms() -> None:
-    """A resumed job tries again what waited for that, and nothing else."""
+    """A resumed job tries again what waited for that; what waits to be asked for has all its time."""
     for state, lease in product(STATES, LEASES):
         picture = picture_of()
         step = picture.remotes[0, "a", 1] = step_of("a", state, lease)
         waited = state == "FAILED_RETRY" and lease is None
         after = MoveRemote(step._replace(lease_expires_at=WALL, rev=5), (0, "a", 1), 4)
         assert remote.rearmed(picture, NOW) == ((after,) if waited else ()), (state, lease)
+    for way, lease in product(WAYS, LEASES[1:]):
+        picture = picture_of()
+        picture.home = ProtocolJob("j", "default", "IN_PROGRESS", 1, *HOME)
+        asked = step_of("a", "DISPATCHING", lease)._replace(options='{"start_within_ms":7000}')
+        picture.remotes[0, "a", 1] = asked
+        if way != "none":
+            picture.directives["0/a#1"] = directive("a", way)
+        after = MoveRemote(asked._replace(lease_expires_at=WALL + 7_000, rev=5), (0, "a", 1), 4)
+        assert remote.rearmed(picture, NOW) == ((after,) if way == "pull" else ()), (way, lease)
 
 
 def withdraws() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from tallystick.core.verbs.holds import Hold
 from tallystick.store.api import CancelJob, Deliver, HoldJob, ResumeJob
 from tests.model.books import NOW, Book, Books, Desk
-from tests.model.remote_steps import RemoteMoves, check_unheard, may_be_at_it
+from tests.model.remote_steps import RemoteMoves, check_resumed, check_unheard, may_be_at_it
 from tests.model.search import Violation
 from tests.model.world import Run, Shape, guid_of
 
@@ -134,6 +134,7 @@ class Outside(RemoteMoves):
         expected = "ENDED" if job.completed_at is not None else "FREE" if job.hold else "NOT_HELD"
         after, _ = self._controlled(at, ResumeJob(NAME), expected, 0)
         if after != at:
+            check_resumed(self._books[after][0])
             found.append((("resume", 0), (after, workers, env)))
 
     @staticmethod

@@ -72,7 +72,7 @@ def _judge_way(picture: Any, request: Any, heard: str) -> None:  # noqa: PLR0912
             mine = due and (
                 active.state != "DISPATCHING" or row.via == "pull" or picture.job.state == "CANCELLING"
             )
-            allowed = mine and not (held and active.state in ("PENDING", "FAILED_RETRY"))
+            allowed = mine and not (held and active.state in ("PENDING", "FAILED_RETRY", "DISPATCHING"))
         case "NotPublished":
             known = row is not None and request.fence[1:] == (row.step_id, row.attempt_no, row.lease_id)
             last = known and (row.tries == 4 or request.final or picture.job.state == "CANCELLING")
@@ -116,6 +116,23 @@ def judge_result(before: Any, after: Any, request: Any) -> None:
         expected = "CANCELLED" if cancelling else "FAILED_FINAL" if last else "FAILED_RETRY"
         if new.state != expected or new.last_error_code not in ("ACK_TIMEOUT", "LEASE_TIMEOUT"):
             raise Violation(f"a step whose time is over is {new.state}, not {expected}")
+
+
+def judge_held(before: Any, after: Any, request: Any) -> None:
+    """Judge that a held job never ends by a time that no worker could use."""
+    ended = before.job.completed_at is None and after.job.completed_at is not None
+    given_out = before.active is not None and before.active.state in ("AWAITING_ACK", "IN_PROGRESS")
+    if type(request).__name__ == "ExpireStep" and before.job.hold is not None and ended and not given_out:
+        raise Violation("a held job ends by a time in which no worker could be given its directive")
+
+
+def judge_resumed(before: Any, after: Any, policy: Any) -> None:
+    """Judge that a directive that could not be given out has all its time when its job is resumed."""
+    row, active = before.pending, before.active
+    waited = row is not None and row.via == "pull"
+    expected = NOW + policy.start_within_ms if waited else active.lease_expires_at
+    if after.active.lease_expires_at != expected:
+        raise Violation("a job is resumed, and its directive has lost time in which it was held")
 
 
 def judge_told(before: Any, after: Any, plan: Any) -> None:

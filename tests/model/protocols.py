@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 from tallystick.core.pictures import Now
 from tests.model.protocol_judging import (
     NOW,
+    judge_held,
     judge_move,
     judge_picture,
     judge_plan,
     judge_result,
+    judge_resumed,
     judge_times,
     judge_told,
 )
@@ -199,8 +201,15 @@ class ProtocolWorld:
         job = picture.job
         if not self.shape.holds or picture.active is None or job.state == "CANCELLING":
             return []
-        label, hold = ("hold", "PAUSED") if job.hold is None else ("resume", None)
-        return [Edge(label, self._number(picture._replace(job=job._replace(hold=hold))), None, "DONE")]
+        if job.hold is None:
+            held = picture._replace(job=job._replace(hold="PAUSED"))
+            return [Edge("hold", self._number(held), None, "DONE")]
+        resumed = picture._replace(job=job._replace(hold=None))
+        anew = self.core.publishing.asked_anew(resumed, Now(NOW))
+        if anew is not None:
+            resumed = see(resumed, [self.core.plans.MoveProtocolStep(anew, anew.rev - 1)])
+        judge_resumed(picture, resumed, self.core.policy.policy_of(job.options))
+        return [Edge("resume", self._number(resumed), None, "DONE")]
 
     def _real(self, number: int, edges: list[Edge]) -> list[Edge]:
         return [edge for edge in edges if edge.picture != number]
@@ -278,6 +287,7 @@ class ProtocolWorld:
         judge_move(picture, after, plan)
         judge_result(picture, after, request)
         judge_told(picture, after, plan)
+        judge_held(picture, after, request)
         if plan.directive is not None and label != "deliver":
             policy = self.core.policy.policy_of(picture.job.options)
             judge_times(plan.directive, after.active, policy)

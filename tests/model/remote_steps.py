@@ -202,7 +202,10 @@ class RemoteMoves:
     def _swept(self, at: int, step: Any, book: Any) -> tuple[Any, int]:
         request = ExpireStep(step.job_id, f"r{step.attempt_no + 1}", step_id=step.step_id)
         after, hearing = self.act(at, (type(request).__name__, request), lambda: (request,))
-        if after == at:
+        stands = book.job.hold is not None and step.state == "DISPATCHING"
+        if after != at and stands:
+            raise Violation("a held step ends by a time in which no worker could be given its directive")
+        if after == at and not stands:
             raise Violation(f"the time of a step that is {step.state} is over, and the sweep leaves it")
         (now,) = (each for each in self._books[after][0].remotes.steps if each.step_id == step.step_id)
         stays = book.job.hold is not None or book.job.state == "CANCELLING"
@@ -222,6 +225,13 @@ def _said(fence: StepFence) -> list[Any]:
 
 
 # --- what must be so
+
+
+def check_resumed(book: Any) -> None:
+    """Check that a directive which could not be given out has all its time when its job is resumed."""
+    waiting = {row.step_id for row in book.remotes.directives}
+    if any(each.step_id in waiting and each.lease_expires_at != FUTURE for each in book.remotes.steps):
+        raise Violation("a job is resumed, and a directive has lost time in which it was held")
 
 
 def check(book: Any) -> None:

@@ -102,6 +102,8 @@ class Wants(NamedTuple):
     keys: tuple[EffectKey, ...] = ()
     # The attempt that a sweep takes its job from, if it is not at work, and what that is judged by.
     lost: ReclaimAttempt | None = None
+    # The step of a protocol job whose directive is not out.
+    undelivered: bool = False
 
 
 def _driver(driver: str) -> tuple[str, ...]:
@@ -185,7 +187,7 @@ def wanted_of_each(request: CancelUnclaimed) -> list[Wants]:
 
 def _for_holding(request: HoldJob | ResumeJob) -> Wants:
     resumes = isinstance(request, ResumeJob)
-    return Wants(request.job_id, end=True, remotes=resumes, effects=resumes)
+    return Wants(request.job_id, end=True, remotes=resumes, effects=resumes, undelivered=resumes)
 
 
 def _for_step(request: StepRequest) -> Wants:

@@ -14,7 +14,7 @@ from tallystick.store.postgres.lists.arrays import texts
 from tallystick.store.postgres.server.connection import ServerAnswer
 from tallystick.store.postgres.statements import sql
 from tallystick.store.sql.effect_pictures import add_effects, add_keys, add_lost, add_waiters
-from tallystick.store.sql.protocol_pictures import HOMES, add_homes, add_remotes
+from tallystick.store.sql.protocol_pictures import HOMES, add_homes, add_remotes, add_undelivered
 from tallystick.store.sql.reads import listed
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ class PictureLook:
         self._children = self._ask("picture_children", listed(children)) if children else None
         self._homes = self._ask_for_homes(wants)
         self._remotes = self._ask_for_remotes(wants)
+        held = [each.job_id for each in wants if each.undelivered]
+        self._undelivered = self._ask("picture_undelivered", listed(held)) if held else None
         ends = [each.job_id for each in wants if each.end]
         self._ends = self._ask("picture_ends", texts(ends)) if ends else None
         self._pasts = (
@@ -119,6 +121,8 @@ class PictureLook:
             add_homes(pictures, *(answer.fetchall() for answer in self._homes))
         for answer in self._remotes:
             add_remotes(pictures, answer.fetchall())
+        if self._undelivered is not None:
+            add_undelivered(pictures, self._undelivered.fetchall())
 
     def seen(self) -> tuple[Pictures, Now]:
         """Return the pictures, and the time that was read after the locks."""

@@ -47,6 +47,13 @@ def add_remotes(pictures: Pictures, rows: Iterable[Row]) -> None:
             pictures[job_id].remotes[place] = remote_step((job_id, *place, *about))
 
 
+def add_undelivered(pictures: Pictures, rows: Iterable[Row]) -> None:
+    """Add steps of protocol jobs to the pictures of these: each has one place."""
+    for step in map(ProtocolStep._make, rows):
+        if step.job_id in pictures:
+            pictures[step.job_id].remotes[0, step.step_id, 1] = step
+
+
 def add_homes(pictures: Pictures, jobs: Iterable[Row], directives: Iterable[Row]) -> None:
     """Add what directives say of jobs, and what of them is not out."""
     for home in map(ProtocolJob._make, jobs):

@@ -27,7 +27,7 @@ from tallystick.core.pictures import (
 from tallystick.core.tuples import make
 from tallystick.core.verbs.wants import Wants
 from tallystick.store.sql.effect_pictures import add_effects, add_keys, add_lost, add_waiters
-from tallystick.store.sql.protocol_pictures import HOMES, add_homes, add_remotes
+from tallystick.store.sql.protocol_pictures import HOMES, add_homes, add_remotes, add_undelivered
 from tallystick.store.sql.reads import listed
 from tallystick.store.sqlite.statements import sql
 
@@ -154,6 +154,8 @@ def _remotes(batch: SqliteBatch, pictures: Pictures, wants: Sequence[Wants]) -> 
         jobs = (listed(homes),)
         add_homes(pictures, *(batch.rows(name, jobs) for name in HOMES))
         add_remotes(pictures, batch.rows("picture_remotes", jobs))
+    if held := [each.job_id for each in wants if each.undelivered]:
+        add_undelivered(pictures, batch.rows("picture_undelivered", (listed(held),)))
     places = [(each.job_id, *each.remote) for each in wants if each.remote is not None]
     if places:
         add_remotes(pictures, batch.rows("picture_remote", (listed(places),)))

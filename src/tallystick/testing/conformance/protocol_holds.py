@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from tallystick.core.remote.plans import Heard
-from tallystick.core.remote.policy import Policy
+from tallystick.core.remote.policy import START_WITHIN_MS, Policy
 from tallystick.core.remote.requests import (
     CancelProtocol,
     DeliverDirective,
@@ -95,6 +95,33 @@ class ProtocolHolds:
         run.resume()
         assert run.is_ready()
         run.begin()
+        run.check()
+
+    def test_the_time_to_be_asked_for_stands_still_and_begins_anew(self, subject: Subject) -> None:
+        run = HeldProtocol(subject, 2, PULLED)
+        (step, _next) = run.picture.steps
+        run.hold()
+        # The sweep comes at the instant, and long after it.
+        for instant in (step.lease_expires_at or 0, (step.lease_expires_at or 0) + 10 * START_WITHIN_MS):
+            run.until(instant)
+            assert not run.is_due()
+            run.same(ExpireStep(run.job_id, FRESH.new(), relays=True), Heard.NOT_DUE)
+        assert run.states() == ("DISPATCHING", ["DISPATCHING", "PENDING"])
+        run.check()
+        run.resume()
+        ends_at = subject.clock.wall_ms() + START_WITHIN_MS
+        assert run.picture.steps[0].lease_expires_at == ends_at
+        run.check()
+        run.until(ends_at - 1)
+        assert run.is_ready()
+        assert not run.is_due()
+        run.begin()
+        run.answer(OK)
+        # Nothing holds the second, and no worker asks for it in time.
+        run.until(run.picture.steps[1].lease_expires_at or 0)
+        assert run.is_due()
+        assert run.expire().heard is Heard.DONE
+        assert run.states() == ("FAILED_FINAL", ["SUCCEEDED", "FAILED_FINAL"])
         run.check()
 
     def test_a_directive_that_a_relay_could_not_publish_is_not_taken_again_and_no_try_counts(

@@ -12,7 +12,7 @@ from typing import Final
 from tallystick.core.lifecycles import StepState
 from tallystick.core.pictures import Now
 from tallystick.core.remote.plans import Heard, ProtocolPlan
-from tallystick.core.remote.policy import TRIES_MAX, budget_ms, next_try_ms
+from tallystick.core.remote.policy import TRIES_MAX, budget_ms, next_try_ms, policy_of
 from tallystick.core.remote.requests import (
     DeliverDirective,
     DispatchStep,
@@ -86,6 +86,18 @@ def deliver(picture: ProtocolPicture, request: DeliverDirective, now: Now) -> Pr
     draft.close_directive("publish")
     _await_ack(draft, step, now)
     return draft.plan(Heard.TAKEN, "sent", step=step.step_id, worker=request.worker)._replace(directive=row)
+
+
+def asked_anew(picture: ProtocolPicture, now: Now) -> ProtocolStep | None:
+    """Return the active step with the whole time to be asked for, if its directive waits for that.
+
+    While its job was held no remote worker could be given it: what was left of that time counts no more.
+    """
+    step, row = picture.active, picture.pending
+    if step is None or row is None or not row.is_pulled:
+        return None
+    start_ms = policy_of(picture.rules).start_within_ms
+    return step._replace(lease_expires_at=now.wall + start_ms, rev=step.rev + 1)
 
 
 def sent(picture: ProtocolPicture, request: MarkSent, now: Now) -> ProtocolPlan:

@@ -44,6 +44,7 @@ from tallystick.core.remote.row_prints import of_remote
 from tallystick.core.remote.rows import OutboxRow, ProtocolPicture, ProtocolStep, step_id_of
 from tallystick.core.values import Asks, Fact
 from tallystick.core.verbs.protocol.deciding import decide
+from tallystick.core.verbs.protocol.publishing import asked_anew
 from tallystick.core.verbs.protocol.step_drafts import StepDraft
 from tallystick.core.verbs.settling import entered
 from tallystick.errors import InvariantBroken
@@ -86,13 +87,13 @@ def about_step(pictures: Pictures, request: StepRequest, now: Now) -> Decision:
 
 
 def _seen(picture: Picture, step: ProtocolStep) -> ProtocolPicture:
-    """Return one step of a workflow as decisions about remote steps look at it."""
+    """Return one step of a job as decisions about remote steps look at it."""
     home, job = picture.home, picture.job
     if home is None:
         raise InvariantBroken(f"job {job.job_id} was not looked at as the home of a remote step")
     home = home._replace(state=job.state, rev=job.rev, hold=job.hold)
     pending = picture.directives.get(step.step_id)
-    return ProtocolPicture(home, (step,), pending, in_workflow=True)
+    return ProtocolPicture(home, (step,), pending, in_workflow=not job.is_protocol)
 
 
 def _told(
@@ -163,12 +164,17 @@ def last_opened(writes: Iterable[Write]) -> JobValues:
 
 
 def rearmed(picture: Picture, now: Now) -> tuple[Write, ...]:
-    """Return what lets steps be tried again whose next directive has waited for the job to be resumed."""
-    return tuple(
-        MoveRemote(step._replace(lease_expires_at=now.wall, rev=step.rev + 1), place, step.rev)
-        for place, step in picture.remotes.items()
-        if step.state == StepState.FAILED_RETRY and step.lease_expires_at is None
-    )
+    """Return what begins when a job is resumed: tries that waited for it, and the time to be asked for."""
+    writes = []
+    for place, step in picture.remotes.items():
+        anew = None
+        if step.state == StepState.FAILED_RETRY and step.lease_expires_at is None:
+            anew = step._replace(lease_expires_at=now.wall, rev=step.rev + 1)
+        elif step.step_id in picture.directives:
+            anew = asked_anew(_seen(picture, step), now)
+        if anew is not None:
+            writes.append(MoveRemote(anew, place, step.rev))
+    return tuple(writes)
 
 
 class Taken(NamedTuple):

@@ -54,7 +54,10 @@ def _tried_again(picture: ProtocolPicture, step: ProtocolStep, request: ExpireSt
 
 
 def _not_out(picture: ProtocolPicture, step: ProtocolStep, now: Now) -> ProtocolPlan:
-    """End what waits for a remote worker to ask, or for a relay of a job that was asked to end."""
+    """End what waits for a remote worker to ask, or for a relay of a job that was asked to end.
+
+    No worker can ask for what is held: its time is over only when it has run since the job was resumed.
+    """
     draft = drafted(picture, now)
     if draft.is_cancelling:
         draft.end("settle", None)
@@ -62,6 +65,8 @@ def _not_out(picture: ProtocolPicture, step: ProtocolStep, now: Now) -> Protocol
     row = picture.pending
     if row is None or not row.is_pulled:
         return unchanged(picture, Heard.NOT_DUE)  # the relays have it: they count tries, not time
+    if picture.is_held:
+        return unchanged(picture, Heard.NOT_DUE)
     return never_taken(draft, step)
 
 

@@ -1,4 +1,4 @@
--- move_remote: rows of remote steps of workflows as decisions want them, guarded by their revisions. Results and errors come with
+-- move_remote: rows of remote steps as decisions about their jobs want them, guarded by their revisions. Results and errors come with
 -- their ends. It fails unless all were there.
 -- takes: list jsonb, wall int, count int
 -- each: job_id text, dimension bigint, name text, occurrence bigint, before bigint, RemoteStep
@@ -11,7 +11,7 @@ WITH step AS MATERIALIZED (
          SELECT steps.ctid AS step_at
            FROM steps
           WHERE steps.job_id = step.job_id AND steps.dimension = step.dimension AND steps.name = step.name
-            AND steps.occurrence = step.occurrence AND steps.rev = step.before AND steps.kind = 'remote'
+            AND steps.occurrence = step.occurrence AND steps.rev = step.before AND steps.kind IN ('remote', 'protocol')
          OFFSET 0) AS s
 ), moved AS (
   UPDATE steps

@@ -1,4 +1,4 @@
--- move_remote: the row of a remote step of a workflow as a decision wants it, guarded by its revision. Result and error come with
+-- move_remote: the row of a remote step as a decision about its job wants it, guarded by its revision. Result and error come with
 -- its end. No row changed: it is not as it was when it was looked at.
 -- takes: RemoteStep, job_id, dimension, name, occurrence, before, at
 UPDATE steps
@@ -9,4 +9,4 @@ UPDATE steps
        last_error_code = :last_error_code, last_error_message = :last_error_message,
        updated_at = :at
  WHERE job_id = :job_id AND dimension = :dimension AND name = :name AND occurrence = :occurrence AND rev = :before
-   AND kind = 'remote'
+   AND kind IN ('remote', 'protocol')
