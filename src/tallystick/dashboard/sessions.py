@@ -24,7 +24,7 @@ from tallystick.ids import Ids
 SESSION_SECONDS: Final = 12 * 3600
 LINK_SECONDS: Final = 3600
 FAILURES_MAX: Final = 10
-"""How many wrong keys of one address are looked at in a minute."""
+"""How many wrong keys and links of one address are answered in a minute; a right one always opens."""
 _MINUTE: Final = 60.0
 _SESSIONS_MAX: Final = 10_000
 _ADDRESSES_MAX: Final = 10_000
@@ -62,7 +62,6 @@ class Sessions:
 
     def by_link(self, secret: str, address: str) -> str | None:
         """Use up a link and return the identifier of a new session; None if there is no such link."""
-        self._refuse_many(address)
         with self._lock:
             kid, until = self._links.pop(_hashed(secret), ("", 0.0))
         key = self._keyring.live(kid) if self._clock.monotonic() < until else None
@@ -70,7 +69,6 @@ class Sessions:
 
     def by_key(self, text: str, address: str) -> str | None:
         """Return the identifier of a new session for the key that this text opens; None if it opens none."""
-        self._refuse_many(address)
         return self._begun(self._keyring.opened_by(text), address)
 
     def find(self, identifier: str) -> tuple[Session, ApiKey] | None:
@@ -91,10 +89,15 @@ class Sessions:
             self._sessions.pop(_hashed(identifier), None)
 
     def _begun(self, key: ApiKey | None, address: str) -> str | None:
+        """Begin a session of a key. Without one a wrong key came, and too many of them are refused.
+
+        A key has 256 bits and is not guessed: that others behind the same proxy send wrong ones keeps no
+        right one out.
+        """
         now = self._clock.monotonic()
         with self._lock:
             if key is None:
-                self._failures.setdefault(address, deque(maxlen=FAILURES_MAX)).append(now)
+                self._note_failure(address, now)
                 return None
             identifier = self._secret()
             tenant = TENANT if key.tenant_id == ALL_TENANTS else key.tenant_id
@@ -104,17 +107,20 @@ class Sessions:
             )
         return identifier
 
-    def _refuse_many(self, address: str) -> None:
-        """Refuse an address that has sent wrong keys all the time."""
-        oldest = self._clock.monotonic() - _MINUTE
-        with self._lock:
-            failures = self._failures.get(address, deque())
-            while failures and failures[0] < oldest:
-                failures.popleft()
-            if len(failures) >= FAILURES_MAX:
-                raise TooManyLogins
-            while len(self._failures) > _ADDRESSES_MAX:
-                del self._failures[next(iter(self._failures))]
+    def _note_failure(self, address: str, now: float) -> None:
+        failures = self._failures.pop(address, deque(maxlen=FAILURES_MAX))
+        while failures and failures[0] < now - _MINUTE:
+            failures.popleft()
+        is_many = len(failures) == FAILURES_MAX
+        failures.append(now)
+        # The address that was heard of last comes last: those in front are forgotten.
+        self._failures[address] = failures
+        while len(self._failures) > _ADDRESSES_MAX:
+            del self._failures[next(iter(self._failures))]
+        if is_many:
+            raise TooManyLogins(
+                "too many wrong keys came from this address; wait a minute, or log in with a right one"
+            )
 
     def _forget(self, now: float) -> None:
         for name in [name for name, session in self._sessions.items() if session.until <= now]:

@@ -104,13 +104,34 @@ def test_a_session_ends_with_its_key_and_with_a_logout(app):
     visiting(app, test)
 
 
-def test_an_address_that_tries_key_after_key_has_to_wait(app):
+def test_an_address_that_tries_key_after_key_has_to_wait(tmp_path):
+    clock = VirtualClock()
+    app = Tally(url_in(tmp_path), clock=clock)
+
     async def test(site: Site) -> None:
-        key, stranger = site.key(), site.stranger()
-        for _ in range(FAILURES_MAX):
-            assert (await stranger.log_in("no.key")).status_code == 401
-        refused = await stranger.log_in(key)
-        assert (refused.status_code, "set-cookie" in refused.headers) == (429, False)
+        stranger = site.stranger()
+        for number in range(FAILURES_MAX):
+            tried = stranger.log_in("no.key") if number % 2 else stranger.get("/login/no-link")
+            assert (await tried).status_code == 401
+        for refused in (await stranger.log_in("no.key"), await stranger.get("/login/no-link")):
+            assert (refused.status_code, "set-cookie" in refused.headers) == (429, False)
+        clock.advance(61_000)
+        assert (await stranger.log_in("no.key")).status_code == 401
+
+    visiting(app, test)
+
+
+def test_a_right_key_and_a_link_open_whatever_others_behind_the_same_proxy_have_sent(app):
+    async def test(site: Site) -> None:
+        stranger, colleague = site.stranger(), site.stranger()
+        key, link = site.key(), site.pages.link()
+        for _ in range(FAILURES_MAX + 5):
+            refused = await stranger.log_in("no.key")
+        assert refused.status_code == 429
+        assert (await colleague.log_in(key)).status_code == 303
+        assert (await colleague.get("/jobs")).status_code == 200
+        assert (await site.stranger().get(link)).status_code == 303
+        assert (await stranger.log_in(key)).status_code == 303
 
     visiting(app, test)
 
