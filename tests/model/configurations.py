@@ -70,6 +70,7 @@ SMALL: dict[str, AnyShape] = {
     "effect": Shape((("effect",), RETURN), zombies=0),
     "forks": forks.Shape((forks.Wish("i", 2), forks.Wish("i", 2), forks.Wish("i", 1))),
     "retries": forks.Shape((forks.RETRY, forks.RETRY, forks.Wish(None, 1))),
+    "retries of a key that is used again": forks.Shape((forks.RETRY, forks.Wish(None, 1)), reuse=True),
     "messages": messages.Shape((0, -1), (1, 2), 1, crashes=0),
     "messages, two bundles": messages.Shape((0, -1, -1), (1, 1, 1), 2, one_bundle=False, zombies=0),
     "messages, threshold 1": messages.Shape(

@@ -1,8 +1,9 @@
 """Forks and retries of one job: who asks, who asks again because an answer was lost, and what is made.
 
 The job records its steps one by one and then succeeds or fails. Askers read, and later write their bundle,
-so that others act in between; an answer may be lost, and then the same wish is said again. Beside the rows
-the state counts which steps every new job has really done.
+so that others act in between; an answer may be lost, and then the same wish is said again. A new submission
+may take the key of the job when that has ended. Beside the rows the state counts which steps every new job
+has really done.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from tests.model.search import Violation
 STEPS = 2
 RUNS, SUCCEEDED, FAILED = range(3)
 ASKING, LOOKED, ANSWERED = range(3)
+TAKEN = -1
 
 
 class Wish(NamedTuple):
@@ -29,14 +31,18 @@ RETRY = Wish(None, STEPS, retry=True)
 
 
 class Shape(NamedTuple):
-    """Who wants what, and how many answers are lost."""
+    """Who wants what, how many answers are lost, and whether another submission may take the key."""
 
     wishes: tuple[Wish, ...]
     losses: int = 1
+    reuse: bool = False
 
 
 class Original(NamedTuple):
-    """The job that is forked: its row, and who its key belongs to (0 is itself, n the n-th new job)."""
+    """The job that is forked: its row, and who its key belongs to (0 is itself, n the n-th new job).
+
+    TAKEN: a job has it that was submitted under the key.
+    """
 
     state: int = RUNS
     recorded: int = 0
@@ -69,7 +75,7 @@ class Forks:
         return original.state != RUNS and idle and all(job.place == STEPS for job in made)
 
     def helpful(self, label: Any) -> bool:
-        return label[0] != "lose"
+        return label[0] not in ("lose", "take the key")
 
     def ledgers(self, state: Any) -> tuple[int, ...]:
         return (state[0].recorded,)
@@ -82,6 +88,8 @@ class Forks:
         if original.state == RUNS and original.recorded:
             ends = (SUCCEEDED, FAILED) if original.recorded == STEPS else (FAILED,)
             found += [(("end", end), (original._replace(state=end), *state[1:])) for end in ends]
+        if self.shape.reuse and original.state != RUNS and original.key_of == 0:
+            found.append((("take the key",), (original._replace(key_of=TAKEN), *state[1:])))
         for n, job in enumerate(made):
             if job.place < STEPS:
                 after = job._replace(place=job.place + 1, done=(*job.done, job.place))
@@ -113,7 +121,8 @@ class Forks:
         content = None if wish.id is None else f"at {wish.at}"
         before = None if reserved is None else reserved[0]
         failed = original.state == FAILED
-        return str(self.rules.fork(wish.retry, failed, original.retried_as > 0, before, content))
+        moved = original.key_of != 0
+        return str(self.rules.fork(wish.retry, failed, original.retried_as > 0, moved, before, content))
 
     def _written(self, state: Any, n: int, wish: Wish, seen: str) -> tuple[Any, Any]:
         original, made, ids, askers, losses = state
@@ -122,6 +131,8 @@ class Forks:
         answer = 0
         if verdict == "NOT_FAILED" and original.state == FAILED and not early:
             raise Violation("a job that has failed is not retried")
+        if verdict == "KEY_MOVED" and original.key_of != TAKEN and not early:
+            raise Violation("a job that has its key is not retried")
         if verdict == "KNOWN":
             answer = original.retried_as if wish.retry else dict(ids)[wish.id][1]
         elif verdict == "MAKE":
@@ -139,7 +150,9 @@ class Forks:
     def _took_place(self, original: Original, job: int) -> Original:
         if "a retry is known to the job that failed" not in self.flaws:
             original = original._replace(retried_as=job)
-        return original if "a retry moves the key" in self.flaws else original._replace(key_of=job)
+        # The key is moved from the job that failed, and from no other.
+        moves = original.key_of == 0 and "a retry moves the key" not in self.flaws
+        return original._replace(key_of=job) if moves else original
 
     def check(self, state: Any) -> None:
         original, made, _ids, askers, _losses = state
@@ -148,8 +161,11 @@ class Forks:
             raise Violation(f"{len(retries)} jobs took the place of one")
         if retries and original.state != FAILED:
             raise Violation("a job that has not failed was retried")
-        if (original.retried_as, original.key_of) != ((retries or [0])[0],) * 2:
+        place = (retries or [0])[0]
+        if original.retried_as != place or original.key_of not in (place, TAKEN):
             raise Violation("the key, or the job that failed, does not know who took its place")
+        if place and original.key_of == TAKEN:
+            raise Violation("two jobs are under one key: the one that took it, and a retry")
         under = [job.wish.id for job in made if job.wish.id is not None]
         if len(set(under)) != len(under):
             raise Violation("two forks were made under one id")
@@ -165,7 +181,7 @@ class Forks:
     def _check_answer(self, original: Original, made: Any, verdict: str, answer: int, wish: Wish) -> None:
         if answer and made[answer - 1].wish != wish:
             raise Violation(f"who asked for {wish} was given {made[answer - 1].wish}")
-        refused = ("NOT_FAILED",) if wish.retry else ("CONFLICT", "NO_SUCH_STEP")
+        refused = ("NOT_FAILED", "KEY_MOVED") if wish.retry else ("CONFLICT", "NO_SUCH_STEP")
         if not answer and verdict not in refused:
             raise Violation(f"{wish} was answered with {verdict} and no job")
         if verdict == "CONFLICT" and not any(job.wish.id == wish.id and job.wish != wish for job in made):

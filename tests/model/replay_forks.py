@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from tallystick.core.queues.reusing import KeyRule
 from tallystick.engine.segment import Segment
-from tallystick.engine.submission import Submission, submit_job
-from tallystick.errors import IdempotencyConflict, NoSuchStep, NotFailed
+from tallystick.engine.submission import Submission, bundle_of, submit_job
+from tallystick.errors import IdempotencyConflict, KeyMoved, NoSuchStep, NotFailed
 from tallystick.store.api import ClaimJobs, ForkJob
-from tests.model.forks import FAILED, STEPS, SUCCEEDED, Forks, Wish
+from tests.model.forks import FAILED, STEPS, SUCCEEDED, TAKEN, Forks, Wish
 from tests.model.replay import LEASE_MS, Differs, done, told
 from tests.model.search import spoken
 from tests.model.world import FAILURE
 
-REFUSED = {NotFailed: "NOT_FAILED", IdempotencyConflict: "CONFLICT", NoSuchStep: "NO_SUCH_STEP"}
+REFUSED = {
+    NotFailed: "NOT_FAILED",
+    KeyMoved: "KEY_MOVED",
+    IdempotencyConflict: "CONFLICT",
+    NoSuchStep: "NO_SUCH_STEP",
+}
 STATES = {"IN_PROGRESS": 0, "SUCCEEDED": SUCCEEDED, "FAILED_FINAL": FAILED}
 
 
@@ -65,9 +71,17 @@ class ReplayForks:
             segment = self.segments[self.name]
             bundle = segment.returned('"ok"') if label[1] == SUCCEEDED else segment.failed(FAILURE)
             done(self.store, *bundle)
+        if label[0] == "take the key":
+            self._take_key()
         if label[0] in ("write", "refuse"):
             return self._fork(self.model.shape.wishes[label[1]], original.recorded)
         return "done"
+
+    def _take_key(self) -> None:
+        about = Submission(
+            handler="flow", payload="{}", queue="others", idempotency_key=self.name, rule=KeyRule("after_end")
+        )
+        done(self.store, *bundle_of(about, submit_job(about, f"{self.name}-taker", self.clock.wall_ms())))
 
     def _step(self, name: str, at: int) -> str:
         done(self.store, self.segments[name].step_succeeded("tx", f"s{at}", 1, '"r"', 0))
@@ -101,6 +115,8 @@ class ReplayForks:
         return int(count)
 
     def _number(self, name: str | None) -> int:
+        if name == f"{self.name}-taker":
+            return TAKEN
         return 0 if name in (None, self.name) else self.made.index(str(name)) + 1
 
     def _books(self, state: Any) -> tuple[Any, ...]:

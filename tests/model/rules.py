@@ -161,9 +161,9 @@ class Rules:
         self.held = cache(held)
         forking = self.core.forking
         self.fork = cache(
-            lambda retry, failed, retried, reserved, asked: (
+            lambda retry, failed, retried, moved, reserved, asked: (
                 forking.decide_fork(
-                    retry=retry, failed=failed, retried=retried, reserved=reserved, asked=asked
+                    retry=retry, failed=failed, retried=retried, moved=moved, reserved=reserved, asked=asked
                 ).name
             )
         )

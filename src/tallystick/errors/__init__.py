@@ -55,6 +55,7 @@ TallyError                    root.py
 ├── ScheduleChanged           the schedule was changed meanwhile
 ├── QueueChanged              the queue was changed meanwhile
 ├── KeyInUse                  the job with this key was claimed, and keeps its arguments
+├── KeyMoved                  the key of a job belongs to another by now, so it cannot be retried
 ├── StaleLease                a report by a worker that no longer holds the lease
 ├── IdempotencyConflict       one key, two contents
 ├── EffectConflict            one key of an effect, two calls
@@ -148,6 +149,7 @@ if TYPE_CHECKING:
         JobEnded,
         JobFailed,
         KeyInUse,
+        KeyMoved,
         NoSuchQueue,
         NoSuchSchedule,
         NoSuchStep,
@@ -282,6 +284,7 @@ __all__ = [
     "JournalError",
     "JournalMismatch",
     "KeyInUse",
+    "KeyMoved",
     "LedgerCeiling",
     "LedgerCorrupt",
     "LedgerError",

@@ -169,6 +169,14 @@ class KeyInUse(TallyError):
     http_status = 409
 
 
+class KeyMoved(TallyError):
+    """Another job was submitted under the key of this one, so it cannot be retried under that key."""
+
+    code = "KEY_MOVED"
+    exit_code = 4
+    http_status = 409
+
+
 class QueueChanged(TallyError):
     """The queue was changed meanwhile; look again."""
 

@@ -214,9 +214,10 @@ class WhyShown(Told, frozen=True):
 
 
 class Reached(Told, frozen=True):
-    """How many jobs a word has reached, or would reach."""
+    """How many jobs a word has reached, or would reach; and for how many that match it was refused."""
 
     reached: int
+    passed_by: int = 0
 
 
 class QueueShown(Told, frozen=True):

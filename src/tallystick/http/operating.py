@@ -69,7 +69,7 @@ async def bulk(api: Api, call: Call) -> Answer:
         )
     reached = await asyncio.to_thread(tell_many, api.app, asked.verb, search, call.who)
     api.news.ring()
-    return 200, Reached(reached)
+    return 200, Reached(int(reached), reached.passed_by)
 
 
 async def effects(api: Api, call: Call) -> Answer:

@@ -22,7 +22,7 @@ from tallystick.core.remote.requests import NewProtocolJob
 from tallystick.core.verbs import asking
 from tallystick.core.verbs.forking import Forking, decide_fork, kept_before
 from tallystick.core.verbs.protocol.forking import fork
-from tallystick.errors import IdempotencyConflict, InvariantBroken, NoSuchStep, NotFailed, NotFound
+from tallystick.errors import IdempotencyConflict, InvariantBroken, KeyMoved, NoSuchStep, NotFailed, NotFound
 from tallystick.store.api import Fact, Fence, Forked, ForkJob, NewJob, StoredEvent
 from tallystick.store.refusals import Refused, stale
 from tallystick.store.sql.protocol_pictures import READS, pictures_of
@@ -64,13 +64,18 @@ def fork_job(batch: OpenTransaction, request: ForkJob) -> Forked:
     state, dimension, retried_as, *row = found[0]
     origin = NewJob._make(row)
     before = _reserved(batch, request)
+    key = _key_of(origin)
+    holder = _holder(batch, key) if request.retry and key is not None else None
     verdict = decide_fork(
         retry=request.retry,
         failed=state == JobState.FAILED_FINAL,
         retried=retried_as is not None,
+        moved=holder not in (None, request.job_id),
         reserved=before[1] if before else None,
         asked=request.content_hash if request.id is not None else None,
     )
+    if verdict is Forking.KEY_MOVED:
+        raise _moved_on(request.job_id, key, holder)
     if verdict is not Forking.MAKE:
         return Forked(_known(request, verdict, state, retried_as, before), created=False, copied=0)
     newborn = _newborn(origin, request, batch.wall)
@@ -85,7 +90,7 @@ def fork_job(batch: OpenTransaction, request: ForkJob) -> Forked:
         reserve = (request.job_id, request.new_id, request.key, request.content_hash)
         insist(batch, "reserve_fork", (*reserve, CANON_VERSION, batch.wall))
     if request.retry:
-        take_place(batch, request, reserved=(origin.idempotency_key or origin.idempotency_hash) is not None)
+        take_place(batch, request, origin, free=holder is None)
     return Forked(request.new_id, created=True, copied=copied)
 
 
@@ -246,9 +251,42 @@ def _known(
     return known
 
 
-def take_place(batch: OpenTransaction, request: ForkJob, *, reserved: bool) -> None:
-    """Let the job that failed know which job took its place, and give that one what was reserved for it."""
-    places = (request.job_id, request.new_id)
+def take_place(batch: OpenTransaction, request: ForkJob, origin: NewJob, *, free: bool) -> None:
+    """Let the job that failed know which job took its place, and give that one the key.
+
+    The key is free if another job had it since, and was removed with its history.
+    """
+    places, key = (request.job_id, request.new_id), _key_of(origin)
     batch.many("mark_retried", [places], Fence(request.new_id, 0, "fork"))
-    if reserved:
+    if key is None:
+        return
+    if free:
+        about = (origin.idempotency_hash, origin.canon_version, request.new_id, batch.wall)
+        insist(batch, "reserve_key", (*key, *about))
+    else:
         insist(batch, "move_reservation", places)
+
+
+def _key_of(job: NewJob) -> tuple[str, str, str] | None:
+    """Return tenant, scope and value of the key of a job, None if it has none."""
+    if job.idempotency_key is not None:
+        return job.tenant_id, "key", job.idempotency_key
+    return None if job.idempotency_hash is None else (job.tenant_id, "content", job.idempotency_hash)
+
+
+def _holder(batch: OpenTransaction, key: tuple[str, str, str]) -> str | None:
+    """Return the job that has a key. A job that is locked keeps its key: to take it, its row must be held."""
+    found = batch.rows("key_holder", key)
+    return str(found[0][0]) if found else None
+
+
+def _moved_on(job_id: str, key: tuple[str, str, str] | None, holder: str | None) -> KeyMoved:
+    assert key is not None
+    scope = f"key {key[2]!r}" if key[1] == "key" else "key, which is its arguments,"
+    return KeyMoved(
+        f"job {job_id} cannot be retried: its {scope} belongs to job {holder} by now, which was submitted "
+        "after it had ended. Retry that one if it has failed too, or fork this one to run it without the key",
+        job_id=job_id,
+        key=key[2],
+        holder=holder,
+    )

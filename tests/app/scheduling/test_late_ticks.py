@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from tallystick import Tally
-from tallystick.store.api import Schedules
 from tallystick.testing.stepping import check_store, tick_schedules
 
 
@@ -15,13 +14,9 @@ def ticks_of(app: Tally, name: str) -> list[str]:
     return sorted(job.row().idempotency_key.removeprefix(f"schedule:{name}:") for job in jobs)
 
 
-def revision(app: Tally, name: str) -> int:
+def revision(app, name):
     """Return how often the row of a schedule was written."""
-    store = app.runtime().store
-    assert isinstance(store, Schedules)
-    row = store.schedule(name)
-    assert row is not None
-    return row.rev
+    return app.runtime().store.schedule(name).rev
 
 
 def test_a_tick_missed_in_the_hour_that_comes_twice_is_made_up_for_at_once(timed, clock):

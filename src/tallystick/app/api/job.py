@@ -217,7 +217,8 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
     def retry(self, *, by: str = "") -> Job[R_co]:
         """Begin a new job in the place of this one, which has failed: a fork at the step that it failed with.
 
-        Said again, it returns the same new job, and `created` is False. The idempotency key goes with it.
+        Said again, it returns the same new job, and `created` is False. The idempotency key goes with it; if
+        another job has that key by now, this one is refused with `KeyMoved`.
         """
         runtime = self._runtime()
         return self._after(self._say(retrying(self.id, runtime.ids, runtime.reads.job(self.id), by=by)))

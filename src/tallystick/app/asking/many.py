@@ -1,14 +1,14 @@
 """Cancels, pauses, resumes or retries all jobs that a filter finds.
 
 Each job gets its own bundle, and bundles share flushes. A job that moves meanwhile is judged as it is then;
-one that it no longer applies to is left as it is and not counted.
+one that it no longer applies to is left as it is and counted as passed by.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, TypedDict, TypeVar, Unpack
+from typing import Final, Self, TypedDict, TypeVar, Unpack
 
 from tallystick.app.api.control import Wish, cancelling, pausing, resuming, retrying, state_named
 from tallystick.app.api.retrying import Duration
@@ -21,14 +21,30 @@ from tallystick.core.limits import check_name, check_storable
 from tallystick.core.verbs.holds import Held, Resumed
 from tallystick.core.watching.searching import JobSearch
 from tallystick.defaults import CANCEL_GRACE, TENANT
-from tallystick.errors import BadInput, JobEnded, NotFailed, NotFound
+from tallystick.errors import BadInput, JobEnded, KeyMoved, NotFailed, NotFound
 from tallystick.store.api import JobRow, searched
 
 T = TypeVar("T")
 
 OPEN: Final = tuple(state for state in JobState if state not in JOB.final)
 _PAGE: Final = 500
-_PASSED_BY: Final = (JobEnded, NotFailed, NotFound)
+_PASSED_BY: Final = (JobEnded, KeyMoved, NotFailed, NotFound)
+
+
+class JobsReached(int):
+    """How many jobs a word has reached: a number, and beside it how many were passed by.
+
+    Those match, and the word was refused for them: they ended meanwhile, or another job has the key of one
+    that was to be retried. `job.retry()` of such a one says which.
+    """
+
+    passed_by: int
+
+    def __new__(cls, reached: int, passed_by: int = 0) -> Self:
+        """Count both."""
+        made = super().__new__(cls, reached)
+        made.passed_by = passed_by
+        return made
 
 
 class Which(TypedDict, total=False):
@@ -121,7 +137,7 @@ def _check(which: Which) -> None:
 
 
 class Many(ABC):
-    """What a Tally can say to all jobs of a kind; each method returns how many it reached.
+    """What a Tally can say to all jobs of a kind; each method returns how many it reached and passed by.
 
     A call says what the jobs have in common, or `everything=True` to mean all of them.
     """
@@ -130,7 +146,9 @@ class Many(ABC):
     def runtime(self, *, create: bool = True) -> Runtime:
         """Return the open store; a Tally opens it on first use."""
 
-    def cancel_many(self, *, grace: Duration = CANCEL_GRACE, by: str = "", **which: Unpack[Which]) -> int:
+    def cancel_many(
+        self, *, grace: Duration = CANCEL_GRACE, by: str = "", **which: Unpack[Which]
+    ) -> JobsReached:
         """Ask every unfinished job to end that matches."""
         grace_ms = duration_ms(grace)
         asked = (JobState.CANCELLED, JobState.CANCELLING)
@@ -142,7 +160,7 @@ class Many(ABC):
 
     cancel_many_aio = twin_of(cancel_many)
 
-    def pause_many(self, *, why: str = "paused by hand", by: str = "", **which: Unpack[Which]) -> int:
+    def pause_many(self, *, why: str = "paused by hand", by: str = "", **which: Unpack[Which]) -> JobsReached:
         """Hold every unfinished job that matches."""
         return self._say(
             lambda row: pausing(row.job_id, why, by=by),
@@ -152,7 +170,7 @@ class Many(ABC):
 
     pause_many_aio = twin_of(pause_many)
 
-    def resume_many(self, *, by: str = "", **which: Unpack[Which]) -> int:
+    def resume_many(self, *, by: str = "", **which: Unpack[Which]) -> JobsReached:
         """Let every held job go on that matches."""
         return self._say(
             lambda row: resuming(row.job_id, by=by) if row.hold is not None else None,
@@ -162,8 +180,11 @@ class Many(ABC):
 
     resume_many_aio = twin_of(resume_many)
 
-    def retry_many(self, *, by: str = "", **which: Unpack[Which]) -> int:
-        """Make a new job in the place of every failed one that matches and was not retried."""
+    def retry_many(self, *, by: str = "", **which: Unpack[Which]) -> JobsReached:
+        """Make a new job in the place of every failed one that matches and was not retried.
+
+        One whose key belongs to another job by now is passed by.
+        """
         ids = self.runtime().ids
         return self._say(
             lambda row: None if row.retried_as else retrying(row.job_id, ids, row, by=by),
@@ -178,9 +199,9 @@ class Many(ABC):
         wish_of: Callable[[JobRow], Wish[T] | None],
         reached: Callable[[T], bool],
         which: Which,
-    ) -> int:
+    ) -> JobsReached:
         refuse_inside("speak to many jobs")
-        runtime, count = self.runtime(), 0
+        runtime, count, passed_by = self.runtime(), 0, 0
         # All are found before the first is spoken to: what a retry makes is not retried by the same call.
         # What is kept of each is what to say to it, not its row.
         wishes = [wish for row in matching(runtime, which) if (wish := wish_of(row)) is not None]
@@ -189,16 +210,17 @@ class Many(ABC):
             outcomes = runtime.committer.call_all([wish.said_to(runtime.store) for wish in page])
             for wish, outcome in zip(page, outcomes, strict=True):
                 if isinstance(outcome, _PASSED_BY):
-                    continue
-                if isinstance(outcome, BaseException):
+                    passed_by += 1
+                elif isinstance(outcome, BaseException):
                     raise outcome
-                count += reached(wish.settle(runtime, outcome))
-        return count
+                else:
+                    count += reached(wish.settle(runtime, outcome))
+        return JobsReached(count, passed_by)
 
 
-def tell_many(app: Many, verb: str, search: JobSearch, by: str) -> int:
+def tell_many(app: Many, verb: str, search: JobSearch, by: str) -> JobsReached:
     """Say a word to all jobs that a search finds, as its author, and return how many it reached."""
-    say: Callable[..., int] = {
+    say: Callable[..., JobsReached] = {
         "cancel": app.cancel_many,
         "pause": app.pause_many,
         "resume": app.resume_many,

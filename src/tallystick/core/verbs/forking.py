@@ -13,16 +13,23 @@ class Forking(StrEnum):
     KNOWN = "it was made before and is the answer"
     CONFLICT = "another fork was made under this id"
     NOT_FAILED = "only a job that has failed is retried"
+    KEY_MOVED = "another job has the key of the one that failed"
 
 
 def decide_fork(
-    *, retry: bool, failed: bool, retried: bool, reserved: str | None, asked: str | None
+    *, retry: bool, failed: bool, retried: bool, moved: bool, reserved: str | None, asked: str | None
 ) -> Forking:
-    """Say what becomes of a wish; `reserved` is what was asked under its id before, `asked` what is now."""
+    """Say what becomes of a wish; `reserved` is what was asked under its id before, `asked` what is now.
+
+    `moved`: the key of the job belongs to another by now, which was submitted under it when this one had
+    ended. A retry would be a second job under that key.
+    """
     if retry and retried:
         return Forking.KNOWN
     if retry and not failed:
         return Forking.NOT_FAILED
+    if retry and moved:
+        return Forking.KEY_MOVED
     if reserved is None:
         return Forking.MAKE
     return Forking.KNOWN if reserved == asked else Forking.CONFLICT

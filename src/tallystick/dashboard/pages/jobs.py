@@ -152,9 +152,10 @@ def do_bulk(visit: Visit) -> Answer:
     visit.need(ADMIN)
     search, given = asked(visit)
     reached = tell_many(visit.app, verb, search, visit.who)
-    return Go(
-        visit.at("jobs", **given), f"{BULK[verb]}: reached {reached:,} job{'' if reached == 1 else 's'}."
-    )
+    said = f"{BULK[verb]}: reached {reached:,} job{'' if reached == 1 else 's'}"
+    if reached.passed_by:
+        said += f", passed {reached.passed_by:,} by"
+    return Go(visit.at("jobs", **given), f"{said}.")
 
 
 def _looked_at(search: JobSearch) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tallystick import Fatal, Tally
+from tallystick.testing.stepping import SteppedWorker, VirtualClock
 from tests.surfaces.commands import Shop
 
 
@@ -28,11 +30,40 @@ def test_many_are_paused_and_resumed_by_tag(shop):
     shop.submit("shop:checkout", "1", "--tag", "vip")
     shop.submit("shop:checkout", "2")
     yes = ("shop", "--tag", "vip", "--yes", "--json")
-    assert shop.tally("pause", *yes).data == {"matched": 1, "done": 1}
-    assert shop.tally("resume", *yes).data == {"matched": 1, "done": 1}
+    assert shop.tally("pause", *yes).data == {"matched": 1, "done": 1, "passed_by": 0}
+    assert shop.tally("resume", *yes).data == {"matched": 1, "done": 1, "passed_by": 0}
     # What a word cannot reach is not counted either.
-    assert shop.tally("retry", *yes).data == {"matched": 0, "done": 0}
-    assert shop.tally("resume", *yes).data == {"matched": 0, "done": 0}
+    assert shop.tally("retry", *yes).data == {"matched": 0, "done": 0, "passed_by": 0}
+    assert shop.tally("resume", *yes).data == {"matched": 0, "done": 0, "passed_by": 0}
+
+
+def test_a_failed_job_whose_key_another_has_is_passed_by_and_named(shop):
+    lost, kept, other = _failed(shop)
+    done = shop.tally("retry", "shop", "--where", "workflow=fails", "--yes")
+    assert (done.code, done.out) == (0, "2 jobs retried; 1 job passed by: tally retry JOB says why\n")
+    again = shop.tally("retry", "shop", "--where", "workflow=fails", "--where", "state=FAILED_FINAL", "--yes")
+    assert again.out == "0 jobs retried; 1 job passed by: tally retry JOB says why\n"
+    refused = shop.tally("retry", lost, "shop", "--json")
+    assert (refused.code, refused.error["code"]) == (4, "KEY_MOVED")
+    assert refused.error["holder"] not in (lost, other)
+    assert kept != lost
+
+
+def _failed(shop: Shop) -> list[str]:
+    """Let three jobs fail of which the first two were under one key."""
+    clock = VirtualClock()
+    app = Tally(f"sqlite:///{shop.folder}/shop.db", clock=clock)
+
+    @app.workflow
+    def fails(why: str) -> None:
+        raise Fatal(why)
+
+    hand, jobs = SteppedWorker(app, clock), []
+    for workflow in (*[fails.opts(idempotency_key="k", reuse="after_end")] * 2, fails):
+        jobs.append(workflow.submit("no").id)
+        hand.work()
+    app.close()
+    return jobs
 
 
 def test_a_state_that_a_word_cannot_reach_reaches_no_job(shop):

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from tallystick.app.api.tally import Tally
-from tallystick.app.asking.many import Which, in_reach
+from tallystick.app.asking.many import JobsReached, Which, in_reach
 from tallystick.cli.place import acting
 from tallystick.cli.render.output import answer
 from tallystick.cli.render.wording import count
@@ -53,7 +53,7 @@ def speak_to_many(
     verb: str,
     which: dict[str, Any],
     place: tuple[str | None, str | None, str | None],
-    act: Callable[[Tally, Which], int],
+    act: Callable[[Tally, Which], JobsReached],
     *,
     as_json: bool,
 ) -> bool:
@@ -76,7 +76,11 @@ def speak_to_many(
         if not yes and not _confirmed(verb, found):
             raise BadInput(f"{count(found, 'job')} match; say --yes to {verb} them", matched=found)
         done = act(tally, wanted)
-    answer(f"{count(done, 'job')} {_DONE[verb]}", {"matched": found, "done": done}, as_json=as_json)
+    said = f"{count(done, 'job')} {_DONE[verb]}"
+    if done.passed_by:
+        said += f"; {count(done.passed_by, 'job')} passed by: tally {verb} JOB says why"
+    about = {"matched": found, "done": int(done), "passed_by": done.passed_by}
+    answer(said, about, as_json=as_json)
     return True
 
 

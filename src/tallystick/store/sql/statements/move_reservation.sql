@@ -1,5 +1,5 @@
 -- move_reservation: a second submission under the key of a job that was retried gets the job that took its place.
--- No row changed: the job was submitted without a key, or its key belongs to another job, which cannot be.
+-- No row changed: the job was submitted without a key, or its key belongs to another job.
 -- takes: job_id text, new_id text
 UPDATE idempotency
    SET job_id = :new_id
