@@ -7,6 +7,7 @@ from html import unescape
 
 import pytest
 
+from tallystick.dashboard.pages.acting import VERBS
 from tallystick.http.routes import ENDPOINTS
 from tests.patience import wait_until
 from tests.surfaces.dashboard.seeds import QUEUES, World, seed
@@ -168,5 +169,43 @@ def test_every_button_shows_a_command_and_a_request_that_exist(tmp_path):
         assert 'POST /v1/jobs/bulk  {"verb":"cancel"' in bulk
         assert "everything" not in bulk
         assert '"everything":true}' in unescape((await visitor.get("/bulk/cancel")).text)
+
+    visiting(world.app, test)
+
+
+def test_a_form_about_a_job_needs_what_the_same_request_needs():
+    asked = {each.path: each for each in ENDPOINTS if each.method == "POST"}
+    for name, verb in VERBS.items():
+        path = {"send": "signals/{name}", "force": "cancel"}.get(name, name)
+        request = asked[f"/v1/jobs/{{job_id}}/{path}"]
+        assert verb.scope == (request.or_scope if name == "force" else request.scope), name
+
+
+@pytest.mark.slow
+def test_a_key_sees_the_buttons_that_it_may_press_and_no_other(tmp_path):
+    world = World(url_in(tmp_path))
+    stuck = seed(world)
+
+    async def test(site: Site) -> None:
+        doubtful = f"/jobs/{stuck['in doubt']}"
+        writes = {f"{doubtful}/{verb}" for verb in ("resume", "cancel", "fork")}
+        operates = {f"{doubtful}/{verb}" for verb in ("resolve", "force")}
+        for scopes, seen, says in (
+            (("jobs:read",), set(), "This key only reads."),
+            (("jobs:read", "jobs:write"), writes, ""),
+            (("jobs:read", "admin"), operates, "This key has no scope <code>jobs:write</code>"),
+            (("jobs:read", "jobs:write", "admin"), writes | operates, ""),
+        ):
+            visitor = await site.visitor(*scopes)
+            page = (await visitor.get(doubtful)).text
+            assert set(re.findall(rf'action="({doubtful}/\w+)"', page)) == seen, scopes
+            assert ("This key" in page) == bool(says), scopes
+            assert says in page
+        operator = await site.visitor("jobs:read", "admin")
+        settled = await operator.post(f"{doubtful}/resolve", effect="charge#1", says="happened", value='"r"')
+        assert settled.status_code == 303, settled.text
+        assert (await operator.post(f"{doubtful}/cancel", grace="0")).status_code == 403
+        assert (await operator.post(f"/jobs/{stuck['cancelling']}/force")).status_code == 303
+        assert world.app.job(stuck["cancelling"]).state().value == "CANCELLED"
 
     visiting(world.app, test)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tallystick.app.api.job import Job
 from tallystick.core.effects.requests import Settled
@@ -12,20 +12,20 @@ from tallystick.core.remote.keys import ADMIN, WRITE
 from tallystick.dashboard.answers import Answer, Go
 from tallystick.dashboard.visits import Visit
 from tallystick.defaults import CANCEL_GRACE
-from tallystick.errors import BadInput, NoSuchRoute
+from tallystick.errors import BadInput
 from tallystick.store.api import Delivered
 
 
-def act(visit: Visit) -> Answer:
-    """Do what the address says to the job that it names, and go back to its page."""
-    verb = visit.part("verb")
-    if verb not in VERBS:
-        raise NoSuchRoute
-    scope, does = VERBS[verb]
-    visit.need(scope)
-    job, _row = visit.job()
-    where, said = does(visit, job)
-    return Go(visit.at(f"jobs/{where}"), said)
+def acting(verb: str) -> Callable[[Visit], Answer]:
+    """Return what answers a form that says this to the job of its address, and goes back to its page."""
+    does = VERBS[verb].does
+
+    def act(visit: Visit) -> Answer:
+        job, _row = visit.job()
+        where, said = does(visit, job)
+        return Go(visit.at(f"jobs/{where}"), said)
+
+    return act
 
 
 def _cancel(visit: Visit, job: Job[Any]) -> tuple[str, str]:
@@ -87,13 +87,20 @@ def _sentence(said: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-VERBS: Final[Mapping[str, tuple[str, Callable[[Visit, Job[Any]], tuple[str, str]]]]] = {
-    "cancel": (WRITE, _cancel),
-    "force": (ADMIN, _force),
-    "pause": (WRITE, _pause),
-    "resume": (WRITE, _resume),
-    "retry": (WRITE, _retry),
-    "fork": (WRITE, _fork),
-    "send": (WRITE, _send),
-    "resolve": (ADMIN, _resolve),
+class Verb(NamedTuple):
+    """What a form says to a job, and the scope that it needs, as over HTTP."""
+
+    scope: str
+    does: Callable[[Visit, Job[Any]], tuple[str, str]]
+
+
+VERBS: Final[Mapping[str, Verb]] = {
+    "cancel": Verb(WRITE, _cancel),
+    "force": Verb(ADMIN, _force),
+    "pause": Verb(WRITE, _pause),
+    "resume": Verb(WRITE, _resume),
+    "retry": Verb(WRITE, _retry),
+    "fork": Verb(WRITE, _fork),
+    "send": Verb(WRITE, _send),
+    "resolve": Verb(ADMIN, _resolve),
 }

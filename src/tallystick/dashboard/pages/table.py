@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from tallystick.core.remote.keys import ADMIN, READ, WRITE
+from tallystick.core.remote.keys import ADMIN, READ
 from tallystick.dashboard.answers import Answer
 from tallystick.dashboard.pages.account import first, log_out, tenant
-from tallystick.dashboard.pages.acting import act
+from tallystick.dashboard.pages.acting import VERBS, acting
 from tallystick.dashboard.pages.attention import attention
 from tallystick.dashboard.pages.job import job, payload
 from tallystick.dashboard.pages.jobs import bulk, do_bulk, find, jobs
@@ -46,7 +46,10 @@ PLACES: Final = (
     Place("GET", "/find", find),
     Place("GET", "/jobs/{job_id}", job, menu="jobs"),
     Place("GET", "/jobs/{job_id}/payload/{what}", payload, menu="jobs"),
-    Place("POST", "/jobs/{job_id}/{verb}", act, WRITE, menu="jobs"),
+    *(
+        Place("POST", f"/jobs/{{job_id}}/{name}", acting(name), verb.scope, menu="jobs")
+        for name, verb in VERBS.items()
+    ),
     Place("GET", "/bulk/{verb}", bulk, ADMIN, menu="jobs"),
     Place("POST", "/bulk/{verb}", do_bulk, ADMIN, menu="jobs"),
     Place("GET", "/attention", attention, menu="attention"),
