@@ -10,7 +10,7 @@ import hmac
 from collections import deque
 from hashlib import sha256
 from threading import Lock
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -18,6 +18,7 @@ from tallystick.app.remote.api_keys import Keyring
 from tallystick.clock import Clock
 from tallystick.core.remote.keys import ADMIN, ALL_TENANTS, ApiKey
 from tallystick.defaults import TENANT
+from tallystick.engine.audit import Audit
 from tallystick.errors import TooManyLogins
 from tallystick.ids import Ids
 
@@ -30,6 +31,14 @@ _SESSIONS_MAX: Final = 10_000
 _ADDRESSES_MAX: Final = 10_000
 
 
+class BooksChecked(NamedTuple):
+    """What a check of books has found that the browser asked for: of one job, or of the newest ones."""
+
+    job_id: str | None
+    at: int
+    audit: Audit
+
+
 class Session(msgspec.Struct):
     """One browser: whose key it has, and until when."""
 
@@ -40,6 +49,8 @@ class Session(msgspec.Struct):
     tenant: str
     # What was done last, for the next page to say.
     said: str = ""
+    # The books that were checked last: a page that is shown again does not check them again.
+    checked: BooksChecked | None = None
 
 
 class Sessions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, quote, urlencode
@@ -13,7 +13,8 @@ from tallystick.app.api.job import Job
 from tallystick.core.limits import check_name, check_storable
 from tallystick.core.remote.keys import ADMIN, ALL_TENANTS, ApiKey
 from tallystick.core.watching.acts import About, Act
-from tallystick.dashboard.sessions import Session, is_same
+from tallystick.dashboard.sessions import BooksChecked, Session, is_same
+from tallystick.engine.audit import Audit
 from tallystick.errors import BadInput, FormStale, NotAllowed, NotFound
 from tallystick.store.api import JobRow, Searched, Store
 
@@ -119,6 +120,15 @@ class Visit:
         if not self.sees_all_tenants:
             raise NotFound(f"there is no tenant {name}", tenant=name)
         self.session.tenant = check_name("tenant", name)
+
+    def check_books(self, job_id: str | None, check: Callable[[], Audit]) -> None:
+        """Check books, and keep what was found for the pages that show it."""
+        self.session.checked = BooksChecked(job_id, self.now, check())
+
+    def checked(self, job_id: str | None) -> BooksChecked | None:
+        """Return what the last check has found, if it was about this."""
+        found = self.session.checked
+        return found if found is not None and found.job_id == job_id else None
 
     def at(self, path: str, **query: object) -> str:
         """Return the address of a page; what is None or empty is left out."""

@@ -9,6 +9,7 @@ import pytest
 from tallystick import Tally
 from tallystick.core.verbs.holds import Hold
 from tallystick.dashboard.pages import attention as page_of
+from tallystick.dashboard.pages import job as page_of_job
 from tallystick.store.api import ClaimJobs, HoldJob, Searched
 from tests.patience import wait_until
 from tests.surfaces.dashboard.visiting import Site, url_in, visiting
@@ -92,5 +93,43 @@ def test_attention_says_where_late_jobs_of_others_are_too_many_to_be_looked_at(a
     async def test(site: Site) -> None:
         page = (await (await site.visitor("jobs:read", tenant="acme")).get("/attention")).text
         assert "others are late too" in section(page, "Late")
+
+    visiting(app, test)
+
+
+def test_books_are_checked_once_for_a_click_and_not_with_every_look_at_the_page(app, monkeypatch):
+    job, other = app.idle.submit(1), app.idle.submit(2)
+    checks = []
+
+    def counting(check):
+        def counted(*args, **options):
+            checks.append(check.__name__)
+            return check(*args, **options)
+
+        return counted
+
+    monkeypatch.setattr(page_of, "audit", counting(page_of.audit))
+    monkeypatch.setattr(page_of_job, "verify", counting(page_of_job.verify))
+
+    async def test(site: Site) -> None:
+        visitor = await site.visitor()
+        assert "were true" not in (await visitor.get("/attention?verify=1")).text
+        assert (await visitor.post("/attention/verify")).headers["location"] == "/attention"
+        sent = await visitor.post(f"/jobs/{job.id}/verify")
+        assert sent.headers["location"] == f"/jobs/{job.id}?tab=books"
+        again = {"HX-Request": "true"}
+        for headers in ({}, again, again):
+            books = (await visitor.get(f"/jobs/{job.id}?tab=books", headers=headers)).text
+            assert "The books were true" in books
+        assert "were true" not in (await visitor.get(f"/jobs/{other.id}?tab=books")).text
+        await visitor.post("/attention/verify")
+        for headers in ({}, again, again):
+            assert "The books of the newest 2 jobs were true" in (
+                (await visitor.get("/attention", headers=headers)).text
+            )
+        assert checks == ["audit", "verify", "audit"]
+        stranger = await site.visitor("jobs:read", tenant="acme")
+        assert (await stranger.post("/attention/verify")).status_code == 403
+        assert (await stranger.post(f"/jobs/{job.id}/verify")).status_code == 404
 
     visiting(app, test)

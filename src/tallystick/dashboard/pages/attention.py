@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from tallystick.app.asking.unanswered import unanswered_effects
 from tallystick.core.verbs.holds import Hold
 from tallystick.core.watching.searching import WINDOW_JOBS
-from tallystick.dashboard.answers import Answer, HtmlPage
+from tallystick.dashboard.answers import Answer, Go, HtmlPage
 from tallystick.dashboard.visits import Visit
 from tallystick.engine.audit import audit
 from tallystick.store.api import JobRow, searched
@@ -47,9 +47,6 @@ def attention(visit: Visit) -> Answer:
         _late(visit),
         _expired(visit),
     ]
-    checked = (
-        audit(visit.store, jobs_max=VERIFIED_JOBS) if visit.is_operator and visit.asked("verify") else None
-    )
     outbox = visit.store.inspect().dead_directives(visit.tenant, None, after="", limit=SHOWN + 1)
     shows = {
         "title": "Attention",
@@ -58,10 +55,16 @@ def attention(visit: Visit) -> Answer:
         "outbox": outbox[:SHOWN],
         "outbox_more": len(outbox) > SHOWN,
         "stale": visit.store.inspect().stale_reports() if visit.is_operator else None,
-        "checked": checked,
+        "checked": visit.checked(None) if visit.is_operator else None,
         "verified_jobs": VERIFIED_JOBS,
     }
     return HtmlPage("attention.html", shows)
+
+
+def verify_newest(visit: Visit) -> Answer:
+    """Check the books of the newest jobs once; the page shows what was found."""
+    visit.check_books(None, lambda: audit(visit.store, jobs_max=VERIFIED_JOBS))
+    return Go(visit.at("attention"))
 
 
 def _in_doubt(visit: Visit) -> Kind:

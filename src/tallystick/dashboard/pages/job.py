@@ -15,7 +15,7 @@ from tallystick.core.lifecycles import JobState
 from tallystick.core.remote.listing import StepRow, step_key
 from tallystick.core.watching.acts import About
 from tallystick.core.watching.searching import JobSearch
-from tallystick.dashboard.answers import Answer, Attached, HtmlPage
+from tallystick.dashboard.answers import Answer, Attached, Go, HtmlPage
 from tallystick.dashboard.shown.acts import acts_of
 from tallystick.dashboard.shown.books import books_of
 from tallystick.dashboard.shown.facts import facts_page
@@ -88,6 +88,13 @@ def payload(visit: Visit) -> Answer:
     if text is None:
         raise NotFound(f"job {row.job_id} has no {what}", job_id=row.job_id)
     return Attached(f"{row.job_id}-{what}.json", text.encode())
+
+
+def verify_job(visit: Visit) -> Answer:
+    """Check the books of a job once; its page shows what was found."""
+    _found, row = visit.job()
+    visit.check_books(row.job_id, lambda: verify(visit.store, job_id=row.job_id))
+    return Go(visit.at(f"jobs/{quoted(row.job_id)}", tab="books"))
 
 
 def _why_kind(row: JobRow) -> str:
@@ -194,8 +201,7 @@ def _books(visit: Visit, _job: Job[Any], row: JobRow) -> dict[str, Any]:
     book = inspection.book(row.job_id)
     if book is None:
         raise NotFound(f"job {row.job_id} is not there any more", job_id=row.job_id)
-    checked = verify(visit.store, job_id=row.job_id) if visit.asked("verify") else None
-    return {"books": books_of(inspection, book), "checked": checked}
+    return {"books": books_of(inspection, book), "checked": visit.checked(row.job_id)}
 
 
 def _payloads(visit: Visit, _job: Job[Any], row: JobRow) -> dict[str, Any]:

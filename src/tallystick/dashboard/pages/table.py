@@ -9,8 +9,8 @@ from tallystick.core.remote.keys import ADMIN, READ
 from tallystick.dashboard.answers import Answer
 from tallystick.dashboard.pages.account import first, log_out, tenant
 from tallystick.dashboard.pages.acting import VERBS, acting
-from tallystick.dashboard.pages.attention import attention
-from tallystick.dashboard.pages.job import job, payload
+from tallystick.dashboard.pages.attention import attention, verify_newest
+from tallystick.dashboard.pages.job import job, payload, verify_job
 from tallystick.dashboard.pages.jobs import bulk, do_bulk, find, jobs
 from tallystick.dashboard.pages.lifecycles import lifecycles
 from tallystick.dashboard.pages.outside import effects, outbox, redrive_directive
@@ -46,6 +46,7 @@ PLACES: Final = (
     Place("GET", "/find", find),
     Place("GET", "/jobs/{job_id}", job, menu="jobs"),
     Place("GET", "/jobs/{job_id}/payload/{what}", payload, menu="jobs"),
+    Place("POST", "/jobs/{job_id}/verify", verify_job, menu="jobs"),
     *(
         Place("POST", f"/jobs/{{job_id}}/{name}", acting(name), verb.scope, menu="jobs")
         for name, verb in VERBS.items()
@@ -53,6 +54,7 @@ PLACES: Final = (
     Place("GET", "/bulk/{verb}", bulk, ADMIN, menu="jobs"),
     Place("POST", "/bulk/{verb}", do_bulk, ADMIN, menu="jobs"),
     Place("GET", "/attention", attention, menu="attention"),
+    Place("POST", "/attention/verify", verify_newest, operator=True, menu="attention"),
     Place("GET", "/effects", effects, menu="effects"),
     Place("GET", "/outbox", outbox, menu="outbox"),
     Place("POST", "/outbox/redrive", redrive_directive, ADMIN, menu="outbox"),
