@@ -163,6 +163,41 @@ def test_buttons_of_an_open_page_follow_the_job_and_an_open_sheet_stays(tmp_path
         site.close()
 
 
+SHOWN = """(how) => {
+  Object.defineProperty(document, 'visibilityState', { value: how, configurable: true });
+  document.dispatchEvent(new Event('visibilitychange'));
+}"""
+
+
+def test_a_tab_that_is_shown_again_keeps_its_sheet_and_follows_the_job(tmp_path, browser):
+    site = Site(f"sqlite:///{tmp_path / 'books.db'}")
+    app, job_id = site.world.app, site.stuck["signal"]
+    try:
+        with watching(site, browser) as watched:
+            page = watched.log_in().go(f"/jobs/{job_id}")
+            page.evaluate("document.body.dataset.same = 'page'")
+            page.wait_for_selector("#dot.on")
+            page.locator("#acts summary", has_text="Send approve").click()
+            page.locator("#acts [name=value]").first.fill("true")
+            page.locator("h1").click()
+            page.evaluate(SHOWN, "hidden")
+            assert page.locator("#live").count() == 0
+            assert page.locator("#dot.on").count() == 0
+            app.job(job_id).pause("while the tab is hidden")
+            page.evaluate(SHOWN, "visible")
+            page.wait_for_selector("#dot.on")
+            assert page.locator("details.act[open] [name=value]").input_value() == "true"
+            page.keyboard.press("Escape")
+            page.locator("#acts summary", has_text="Resume").wait_for()
+            page.evaluate(SHOWN, "hidden")
+            app.job(job_id).resume()
+            page.evaluate(SHOWN, "visible")
+            page.locator("#acts summary", has_text="Pause").wait_for()
+            assert page.evaluate("document.body.dataset.same") == "page", "it was never loaded again"
+    finally:
+        site.close()
+
+
 def tell_all(page: Page, label: str, number: int) -> None:
     """Say a word to all jobs of the list: the page counts them first, then says how many it reached."""
     page.locator(".bulk a", has_text=label).click()

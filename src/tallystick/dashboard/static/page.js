@@ -124,12 +124,21 @@
     const at = document.activeElement;
     return Boolean(document.querySelector("main details.act[open]")) || Boolean(at && at.closest("main") && at.matches("input, select, textarea"));
   };
-  // Browsers open few connections to a host: a tab that is hidden gives its own back.
-  let stream = null;
+  // Browsers open few connections to a host: a tab that is hidden gives its own back. One that is shown again connects anew and
+  // asks for its parts; it is never loaded again, so that an open sheet and what was typed stay.
+  let given = null;
   function look() {
     const live = document.getElementById("live");
-    if (document.visibilityState === "hidden" && live) { stream = live; live.remove(); htmx.trigger(live, "htmx:beforeCleanupElement"); }
-    else if (document.visibilityState === "visible" && !live && stream) location.reload();
+    if (document.visibilityState === "hidden" && live) {
+      given = live.cloneNode(true);
+      live.remove();
+      htmx.trigger(live, "htmx:beforeCleanupElement");
+      document.getElementById("dot")?.classList.remove("on");
+    } else if (document.visibilityState === "visible" && !live && given) {
+      document.body.append(given);
+      htmx.process(given);
+      htmx.trigger("#pulse", "sse:change");
+    }
   }
 
   document.addEventListener("DOMContentLoaded", () => {
