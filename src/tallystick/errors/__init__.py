@@ -59,6 +59,7 @@ TallyError                    root.py
 ├── StaleLease                a report by a worker that no longer holds the lease
 ├── IdempotencyConflict       one key, two contents
 ├── EffectConflict            one key of an effect, two calls
+├── CallDiffers               a call that is not the one which the job has begun here
 ├── NotResolved               no effect is in doubt, or it cannot be resolved now
 │                             requests.py
 ├── BadCallbackKeys           the secrets that sign callbacks are missing or cannot be used
@@ -141,6 +142,7 @@ if TYPE_CHECKING:
     )
     from tallystick.errors.jobs import (
         AppNotFound,
+        CallDiffers,
         ChildrenFailed,
         DeadlineExceeded,
         EffectConflict,
@@ -260,6 +262,7 @@ __all__ = [
     "BadSchedule",
     "BadSignature",
     "BadValue",
+    "CallDiffers",
     "CallNotAwaited",
     "CancelItem",
     "ChangeRefused",

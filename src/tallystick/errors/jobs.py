@@ -200,6 +200,14 @@ class EffectConflict(TallyError):
     http_status = 409
 
 
+class CallDiffers(TallyError):
+    """A workflow makes another call than the one that it made here before; nothing was written."""
+
+    code = "CALL_DIFFERS"
+    exit_code = 4
+    http_status = 409
+
+
 class NotResolved(TallyError):
     """No effect of this job is in doubt, or it cannot be resolved now."""
 

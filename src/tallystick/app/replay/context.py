@@ -22,6 +22,7 @@ from tallystick.core.verbs.holds import Hold, stops_here
 from tallystick.engine.refusals import turn_down
 from tallystick.engine.submission import tenant_in
 from tallystick.errors import (
+    CallDiffers,
     CallNotAwaited,
     InvariantBroken,
     LedgerError,
@@ -59,6 +60,7 @@ NOT_TAKEN: Final = (
     LedgerError,
     SemaphoreUnderflow,
     StateTransitionError,
+    CallDiffers,
 )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tallystick.core.digits import ActivityLedger, GuidLedger
 from tallystick.errors import SemaphoreUnderflow
@@ -119,6 +119,16 @@ class Delivery(StrEnum):
     KEEP = "stored; a live attempt or a later wait will take it"
     REFUSE = "not stored; its activity has not completed leg 1, deliver it again later"
     DROP = "acknowledged without effect; the job has ended or the wait was answered"
+
+
+TAKERS: Final = {
+    "signal": ("wait",),
+    "timer": ("wait", "sleep"),
+    "result": ("effect", "remote"),
+    "child": ("group",),
+    "resume": ("group",),
+}
+"""Which activities take a message of a kind; one that nothing takes would drive its job again and again."""
 
 
 def decide_deliver(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
+from tallystick.core.audit.fingerprints import of_group
 from tallystick.core.audit.job_view import AbortReason
 from tallystick.core.chain import Chain, step_payload
-from tallystick.core.ledger.decisions import Delivery, decide_deliver, first_to_act, settle_delta
+from tallystick.core.ledger.decisions import TAKERS, Delivery, decide_deliver, first_to_act, settle_delta
 from tallystick.core.ledger.marks import OPENED, first_entry, is_complete, settled, worked
 from tallystick.core.lifecycles import ATTEMPT, JOB, STEP, AttemptState, JobState, StepState
 from tallystick.core.limits import AHEAD_SIGNALS_BYTES_MAX
@@ -39,20 +40,13 @@ from tallystick.core.plans import (
 from tallystick.core.requests import AskRemotes, Await, Deliver, TakeAnswer
 from tallystick.core.values import Answer, Delivered, Fact, Fence, Wait, Wake
 from tallystick.core.verbs.holds import Hold
+from tallystick.core.verbs.protocol.asked_calls import asked_otherwise
 from tallystick.core.verbs.protocol.remote import Taken, ended_by, last_opened, open_step, wake
 from tallystick.core.verbs.settling import broken, driver_of, entered, settle, stale
 
 ANSWERED = STEP.follow(StepState.IN_PROGRESS, "succeed").target
 SUSPENDED = ATTEMPT.follow(AttemptState.IN_PROGRESS, "abort").target
 RUNNING = AttemptState.IN_PROGRESS
-# Which activities take a message of a kind; one that nothing takes would drive its job again and again.
-_TAKERS = {
-    "signal": ("wait",),
-    "timer": ("wait", "sleep"),
-    "result": ("effect", "remote"),
-    "child": ("group",),
-    "resume": ("group",),
-}
 # What counts its own entries of leg 1: bundles of children, directives, calls.
 _COUNTED_ELSEWHERE = ("group", "remote", "effect")
 # A wait that is answered beside the message that drives its job: two obligations.
@@ -111,6 +105,8 @@ def take_answer(pictures: Pictures, request: TakeAnswer, now: Now) -> Decision:
     if picture is None:
         return stale(request.fence)
     place = place_of(request.dimension, request.wait)
+    if (otherwise := asked_otherwise(picture, place, request.wait)) is not None:
+        return otherwise
     activity, message = picture.activities.get(place), picture.messages.get(request.wake.guid)
     if message is None or message.acked_at is not None or message.is_taken:
         return broken(request.fence.job_id, f"the message for {request.wait.name} is gone or taken")
@@ -143,9 +139,11 @@ class Taking(NamedTuple):
 
 
 def _refuse_waiting(picture: Picture, request: Await) -> Refusal | None:
-    """Refuse a wait that is over, a group that was never opened, a timer that runs without its wait."""
+    """Refuse a wait that is over, a group never opened, a timer without its wait, another remote call."""
     for wait in request.waits:
         place = place_of(request.dimension, wait)
+        if (otherwise := asked_otherwise(picture, place, wait)) is not None:
+            return otherwise
         activity = picture.activities.get(place)
         if activity is not None:
             refused = not activity.is_open
@@ -281,7 +279,10 @@ def _as_kept(picture: Picture, wait: Wait, activity: Activity | None, message: M
     """Return how the row of a wait ends with a message."""
     if wait.kind in ("remote", "effect"):
         return ended_by(picture, activity, message)
-    return Taken(ANSWERED, "null" if message.payload is None else message.payload)
+    said = "null" if message.payload is None else message.payload
+    if activity is not None and wait.kind == "group":
+        return Taken(ANSWERED, said, row=of_group(activity.threshold, activity.mode))
+    return Taken(ANSWERED, said)
 
 
 def _loser(picture: Picture, place: Place, now: Now) -> tuple[Write, ...]:
@@ -369,10 +370,8 @@ def deliver(pictures: Pictures, request: Deliver, now: Now) -> Decision:
     job = picture.job
     if request.guid in picture.messages:
         return Plan((), Delivered.KNOWN)
-    takers = _TAKERS[request.kind]
-    awaited = [
-        each for each in picture.open_activities() if each.name == request.name and each.kind in takers
-    ]
+    named_so = [each for each in picture.open_activities() if each.name == request.name]
+    awaited = [each for each in named_so if each.kind in TAKERS[request.kind]]
     named = next((each for each in awaited if is_complete(each.ledger)), awaited[0] if awaited else None)
     verdict = decide_deliver(
         job_final=job.state in JOB.final,
@@ -381,18 +380,20 @@ def deliver(pictures: Pictures, request: Deliver, now: Now) -> Decision:
         wait_open=bool(awaited),
         attempt_live=picture.lease is not None,
     )
-    if verdict is Delivery.DROP:
-        return Plan((), Delivered.DROPPED)
-    if verdict is Delivery.REFUSE:
-        return Plan((), Delivered.REFUSED)
-    dimension, occurrence = (0, None) if named is None else (named.dimension, named.occurrence)
-    if request.kind == "signal":
-        dimension, occurrence = 0, None
-    place = (dimension, request.name, occurrence)
+    place: tuple[int, str, int | None] = (0, request.name, None)
+    if named is not None and request.kind != "signal":
+        place = (named.dimension, request.name, named.occurrence)
     inbox = (max(now.wall, job.inbox_at), job.inbox_end + 1, None)
     message = Message(request.guid, job.job_id, *place, request.kind, request.payload, None, 0, 0, *inbox)
-    writes: list[Write] = [InsertMessage(message)]
-    if verdict is Delivery.KEEP:
-        return Plan(tuple(writes), Delivered.KEPT)
-    woken = wake(job, now)
-    return Plan((*writes, *woken), Delivered.WOKE if woken else Delivered.KEPT, wakes=bool(woken))
+    match verdict:
+        case Delivery.DROP:
+            return Plan((), Delivered.DROPPED)
+        case Delivery.REFUSE:
+            return Plan((), Delivered.REFUSED)
+        case Delivery.KEEP:
+            return Plan((InsertMessage(message),), Delivered.KEPT)
+        case Delivery.WAKE:
+            writes = (InsertMessage(message), *wake(job, now))
+            woke = len(writes) > 1
+            return Plan(writes, Delivered.WOKE if woke else Delivered.KEPT, wakes=woke)
+    assert_never(verdict)
