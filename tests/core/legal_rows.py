@@ -34,9 +34,12 @@ from tallystick.core.pictures import (
     timer_of,
     turn_of,
 )
+from tallystick.core.remote.rows import ProtocolJob
 from tallystick.core.verbs.holds import Hold
 from tallystick.core.verbs.wants import Planned
 from tallystick.store.api import (
+    AskRemotes,
+    Asks,
     Await,
     CancelJob,
     Cycle,
@@ -274,6 +277,17 @@ def _await(chance: Chance, picture: Picture) -> Await:
     return Await(_fence(chance), _driver(chance, picture), chance.below(2), waits, _fact(), chance.often())
 
 
+def _ask(chance: Chance, picture: Picture) -> AskRemotes:
+    job = picture.job
+    about = (job.state, job.rev, job.semaphore, job.root_ledger, job.start_ledger, "p")
+    picture.home = ProtocolJob(
+        job.job_id, "default", *about, None, None, None, None, "{}", "{}", None, None, 0, None, None, None
+    )
+    named = chance.some_of((("c", 1), ("c", 2), ("a", 1)), 2) or [("d", 1)]
+    waits = (Wait("remote", *each, None, Asks("bank", "charge", "{}", "{}", "r1")) for each in named)
+    return AskRemotes(_fence(chance), Chain(JOB_ID), chance.below(2), tuple(waits))
+
+
 def _take(chance: Chance, picture: Picture) -> TakeAnswer:
     wait, guid = chance.one_of(WAITS), chance.one_of(("gone", *picture.messages))
     for message in picture.messages.values():
@@ -323,6 +337,7 @@ def _reclaim(chance: Chance, picture: Picture) -> ReclaimAttempt:
 
 KINDS: tuple[Callable[[Chance, Picture], Planned], ...] = (
     _await,
+    _ask,
     _take,
     _deliver,
     _spawn,

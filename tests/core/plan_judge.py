@@ -134,6 +134,8 @@ class Judge:
         self.entries: dict[Any, list[int]] = {}
         # Who has closed a job or a group in this plan.
         self.closers: dict[Any, list[str]] = {}
+        # Remote steps that are opened here, and have no directive yet.
+        self.asked: list[str] = []
         self.facts: list[str] = []
         self.values: dict[str, JobValues] = {}
 
@@ -143,6 +145,7 @@ class Judge:
             self._hold(write)
         for place, (counted, entered) in self.entries.items():
             assert counted == entered, f"{place}: {entered} messages entered, {counted} were counted"
+        assert not self.asked, f"{self.asked} are opened without a directive"
         for what, closers in self.closers.items():
             assert len(closers) == 1, f"{what} was closed by {closers}"
         for name, job in self.jobs.items():
@@ -200,8 +203,15 @@ class Judge:
                 self._drop_inbox(job_id, keep, signals=signals)
             case WithdrawDirectives(job_id):
                 assert job_id in self.jobs
-            case InsertRemote() | MoveRemote() | InsertOutbox() | MoveOutbox():
-                raise AssertionError("no request here is about a remote step")
+            case InsertRemote(step, place):
+                self._birth(Activity(step.job_id, *place, "remote", step.state, step.ledger, 1, 1))
+                assert (step.attempt_no, step.state) == (1, "DISPATCHING"), "it begins with a first directive"
+                self.asked.append(step.step_id)
+            case InsertOutbox(row):
+                assert row.step_id in self.asked, "a directive goes out for a step that nobody has opened"
+                self.asked.remove(row.step_id)
+            case MoveRemote() | MoveOutbox():
+                raise AssertionError("no request here is about a directive that is out")
             case KeepAct(act):
                 assert self.jobs[act.name].state in expected.JOB_ENDS, "an act is kept where a fact could be"
             case InsertStep() | AppendFact() | PutValue() | KeepReport():
@@ -287,7 +297,8 @@ class Judge:
     def _birth(self, activity: Activity) -> None:
         assert (activity.job_id, activity.place) not in self.activities
         assert self.jobs[activity.job_id].state not in expected.JOB_ENDS
-        assert activity.state in expected.ACTIVITY_BIRTHS
+        births = expected.REMOTE_BIRTHS if activity.kind == "remote" else expected.ACTIVITY_BIRTHS
+        assert activity.state in births
         assert activity.rev == 1
         assert (activity.kind == "group") == (activity.semaphore is not None)
         self._count((activity.job_id, activity.place), grows_as_activity(0, activity.ledger), 0)

@@ -129,7 +129,8 @@ def written_by(segment: Segment, name: str, shape: Shape, run: Run, clock: Clock
     if op[0] in ("tx", "effect"):
         return (segment.step_succeeded("tx", f"s{run.place}", 1, '"r"', 0),)
     if op[0] == "ask":
-        return (AskRemotes(segment.fence, segment.claimed.dimension, shape.waits_at(run.place)),)
+        claimed = segment.claimed
+        return (AskRemotes(segment.fence, claimed.chain, claimed.dimension, shape.waits_at(run.place)),)
     if op[0] == "spawn":
         return _births(segment, name, shape, *(op[1:] or (0, shape.children)))
     if op[0] in WAITS:

@@ -13,6 +13,7 @@ from tallystick.clock import SystemClock
 from tallystick.errors import OutcomeUnknown
 from tallystick.store.sqlite.store import SqliteStore
 from tallystick.testing.conformance.drafts import (
+    asking,
     check_chain,
     claim,
     claimed,
@@ -103,6 +104,17 @@ def test_a_disk_that_goes_on_failing_is_an_unknown_outcome(store: SqliteStore, d
     assert [record.name for record in held.records] == ["first"]
     done(store, finish(held, CLOCK))
     check_chain(store.history(held.fence.job_id))
+
+
+def test_no_directive_goes_out_behind_a_step_of_which_nobody_knows(store: SqliteStore, disk: Disk) -> None:
+    held = held_job(store, CLOCK, lease_ms=LONG_MS)
+    disk.failures = 2
+    with pytest.raises(OutcomeUnknown):
+        store.apply([(step(held, CLOCK, "price"),)])
+    (outcome,) = store.apply([(asking(held, '{"cents":1999}'),)])
+    assert isinstance(outcome, OutcomeUnknown)
+    with store.connect() as db:
+        assert db.execute("SELECT count(*) FROM outbox") == [(0,)]
 
 
 def test_a_users_own_transaction_on_a_failing_disk_is_an_unknown_outcome(

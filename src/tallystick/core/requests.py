@@ -47,8 +47,7 @@ class SubmitJob(NamedTuple):
 class SubmitJobs(NamedTuple):
     """Insert QUEUED jobs that differ in their ids and payloads alone, each with its first event: all or none.
 
-    `like` is what they share, with one fact, no reservation and no lease; so none of them can be refused
-    alone.
+    `like` is what they share, with one fact, no reservation and no lease; so none can be refused alone.
     """
 
     like: SubmitJob
@@ -202,11 +201,12 @@ class Await(NamedTuple):
 class AskRemotes(NamedTuple):
     """Let the directives of remote steps out while the segment goes on with something else.
 
-    The steps are opened as `Await` opens them, and it finds them open when the segment comes to wait. If the
-    job was asked to end or is held, nothing is written: the wait hears of that.
+    `Await` finds them open when the segment comes to wait. If the job was asked to end or is held, nothing is
+    written: the wait hears of that. There is no fact: `chain` is what the segment knows of its job's history.
     """
 
     fence: Fence
+    chain: Chain
     dimension: int
     waits: tuple[Wait, ...]
 

@@ -15,6 +15,7 @@ from tallystick.core.chain import Chain, Era
 from tallystick.core.effects.requests import CallEffect, DoubtEffect, EndEffect
 from tallystick.errors import OutcomeUnknown
 from tallystick.store.api import (
+    AskRemotes,
     Await,
     Bundle,
     Cycle,
@@ -29,13 +30,13 @@ from tallystick.store.api import (
 
 End: TypeAlias = tuple[int, bytes]
 
-# Requests that extend a chain for the holder of its job.
-_WITH_CHAIN = frozenset({RecordStep, TakeAnswer, Spawn, CallEffect, EndEffect, DoubtEffect})
+# Requests that the holder of a job makes from what it remembers of its chain: most of them extend it.
+_WITH_CHAIN = frozenset({RecordStep, TakeAnswer, Spawn, AskRemotes, CallEffect, EndEffect, DoubtEffect})
 _WITH_FACT = frozenset({RecordEvent, Await, Cycle, EndAttempt, EndJob})
 
 
 def held_chains(batch: Sequence[Bundle]) -> dict[Chain, Fence]:
-    """Return the chains that this batch extends for the holders of their jobs; a sweep reads its own."""
+    """Return the chains behind which this batch writes for holders of jobs; a sweep reads its own."""
     chains: dict[Chain, Fence] = {}
     for bundle in batch:
         for primitive in bundle:

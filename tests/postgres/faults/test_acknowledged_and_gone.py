@@ -11,6 +11,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import psycopg
 import pytest
@@ -18,6 +19,8 @@ import pytest
 from tallystick import Tally, Tx
 from tallystick.app.api.workflows import Workflow
 from tallystick.engine.audit import audit
+from tallystick.errors import StoreError
+from tallystick.testing.remote_hand import Heard, HeldDirective, RemoteHand
 from tests.patience import wait_until
 from tests.postgres.server import Server, make_server, make_standby
 
@@ -115,7 +118,61 @@ def flow_on(app: Tally, kind: str, gates: Gates) -> Workflow[[], int]:
             total += await done.aio(n)
         return total
 
-    return async_flow if kind.startswith("async") else flow
+    flows = {"async remote": asking_flow(app, gates), "step": flow, "tx": flow}
+    return flows.get(kind, async_flow)
+
+
+def asking_flow(app: Tally, gates: Gates) -> Workflow[[], int]:
+    """Declare a workflow that asks a remote worker beside a step, with what its steps returned before.
+
+    No step returns the same number twice.
+    """
+
+    @app.remote("bank")
+    async def charge(total: int) -> int:
+        raise NotImplementedError
+
+    @app.step
+    def price(n: int) -> int:
+        gates.runs.append(n)
+        return 10 ** len(gates.runs)
+
+    @app.step
+    async def until_asked() -> None:
+        """Go on until a directive is there; a job that may not ask for one leaves this step."""
+        while True:
+            with suppress(StoreError), app.connect() as db:
+                if db.execute("SELECT count(*) FROM shop.outbox") != [(0,)]:
+                    return
+            await asyncio.sleep(0.01)
+
+    @app.workflow
+    async def remote_flow() -> int:
+        total = 0
+        for n in range(STEPS - 1):
+            await asyncio.to_thread(gates.arrive, n)
+            total += await price.aio(n)
+        await asyncio.to_thread(gates.arrive, STEPS - 1)
+        charged, _none = await asyncio.gather(charge(total), until_asked())
+        return charged
+
+    return remote_flow
+
+
+def answer_the_asked(app: Tally) -> int:
+    """Do what the remote worker is asked for, and return with what it was asked."""
+    taken: list[HeldDirective | None] = []
+
+    def take() -> HeldDirective | None:
+        with suppress(StoreError):
+            taken.append(RemoteHand(app, "bank").look())
+        return taken[-1] if taken else None
+
+    wait_until(take, "a directive")
+    assert taken[-1] is not None
+    total = int(taken[-1].payload["total"])
+    assert taken[-1].succeed(total) is Heard.ACCEPTED
+    return total
 
 
 def run_through(
@@ -143,6 +200,9 @@ def run_through(
         take_over()
         for _ in range(STEPS * 3):
             gates.open.release()
+        if kind == "async remote":
+            asked = answer_the_asked(app)
+            assert asked == job.result(60)
         return job.result(60), gates.runs
 
 
@@ -162,8 +222,27 @@ def test_steps_that_a_standby_never_had_are_run_again(primary: Server, standby: 
         app.close()
 
 
+def prices(server: Server) -> int:
+    """Return the sum of what the steps have returned that are recorded."""
+    ((total,),) = told(server, "SELECT sum(result::bigint) FROM shop.steps WHERE name = 'price'")
+    return int(str(total))
+
+
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize("kind", ["tx", "async step"])
+def test_a_remote_worker_is_asked_only_with_what_the_standby_has(primary: Server, standby: Server) -> None:
+    app = Tally(address_of(primary, standby))
+    try:
+        result, runs = run_through(app, "async remote", primary, *lose_by_failover(primary, standby))
+        assert runs.count(LOST_FROM) == 2, "it was acknowledged, lost, and had to be done again"
+        assert result == prices(standby), "it was charged with what no record says"
+        assert told(standby, "SELECT count(*) FROM shop.outbox") == [(1,)]
+        assert audit(app.runtime().store).findings == []
+    finally:
+        app.close()
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("kind", ["tx", "async step", "async remote"])
 def test_steps_that_a_server_had_not_synced_are_run_again(primary: Server, kind: str) -> None:
     app = Tally(address_of(primary))
 
@@ -175,7 +254,7 @@ def test_steps_that_a_server_had_not_synced_are_run_again(primary: Server, kind:
 
     try:
         result, runs = run_through(app, kind, primary, sync, primary.restart)
-        assert result == sum(range(STEPS))
+        assert result == (prices(primary) if kind == "async remote" else sum(range(STEPS)))
         assert runs.count(LOST_FROM) == 2, "it was acknowledged, lost, and had to be done again"
         if kind == "tx":
             assert told(primary, "SELECT n FROM effects ORDER BY n") == [(n,) for n in range(STEPS)]

@@ -8,11 +8,12 @@ import psycopg
 import pytest
 
 from tallystick.clock import SystemClock
-from tallystick.errors import OutcomeUnknown
+from tallystick.errors import OutcomeUnknown, StaleLease
 from tallystick.store.api import ClaimedJob, RecordStep, Transaction
 from tallystick.store.postgres.server import commit_outcome as fate
 from tallystick.store.postgres.store import PostgresStore
 from tallystick.testing.conformance.drafts import (
+    asking,
     check_chain,
     claim,
     claimed,
@@ -148,6 +149,18 @@ def test_a_flush_beside_a_doubtful_chain_goes_on(cut: Cut) -> None:
     check_chain(cut.store.history(other.fence.job_id))
 
 
+@pytest.mark.parametrize("plan", CUTS)
+def test_no_directive_goes_out_behind_a_step_of_which_nobody_knows(cut: Cut, plan: Plan) -> None:
+    cut.lose(plan)
+    with pytest.raises(OutcomeUnknown):
+        cut.store.apply([(step(cut.held, CLOCK, "second"),)])
+    cut.proxy.down.clear()
+    (outcome,) = cut.store.apply([(asking(cut.held, '{"cents":1999}'),)])
+    count = int(plan is not Plan.BEFORE)
+    assert isinstance(outcome, OutcomeUnknown) is not bool(count)
+    assert cut.by_hand.execute("SELECT count(*) FROM outbox").fetchall() == [(count,)]
+
+
 @pytest.mark.parametrize("kind", ["transaction", "tx", "flush"])
 def test_a_backend_that_is_terminated_behind_its_commit_has_committed(cut: Cut, kind: str) -> None:
     """E3: the library then loses the thread of the conversation, with an error that no server has sent."""
@@ -165,3 +178,18 @@ def test_a_backend_that_is_terminated_behind_its_commit_has_committed(cut: Cut, 
     assert cut.names() == (["first"] if kind == "transaction" else ["first", "paid"])
     done(cut.store, step(cut.held, CLOCK, "last"))
     check_chain(cut.store.history(cut.held.fence.job_id))
+
+
+def test_a_stale_tx_is_stale_although_the_backend_dies_that_keeps_the_report(cut: Cut) -> None:
+    cut.by_hand.execute(
+        "CREATE FUNCTION dies() RETURNS trigger LANGUAGE plpgsql "
+        "AS $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NEW; END $$"
+    )
+    cut.by_hand.execute("CREATE TRIGGER dies BEFORE INSERT ON stale_reports EXECUTE FUNCTION dies()")
+    done(cut.store, release(cut.held, CLOCK))
+    with pytest.raises(StaleLease):
+        cut.transact("too late")
+    cut.by_hand.execute("DROP TRIGGER dies ON stale_reports")
+    with pytest.raises(StaleLease):
+        cut.transact("too late")
+    assert cut.by_hand.execute("SELECT count(*) FROM stale_reports").fetchall() == [(1,)]

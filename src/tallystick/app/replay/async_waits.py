@@ -128,7 +128,7 @@ class Parking:
             context.check()
             assert self._write is not None
             segment = context.segment
-            asking = AskRemotes(segment.fence, segment.claimed.dimension, waits)
+            asking = AskRemotes(segment.fence, segment.claimed.chain, segment.claimed.dimension, waits)
             await self._write(context, (*segment.decided(), asking), brings_work=False)
             publish_soon(context, waits)
         except (Unwind, Cancelled, Exception) as error:  # noqa: BLE001 (as in `_decide`)

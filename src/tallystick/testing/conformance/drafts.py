@@ -10,6 +10,8 @@ from tallystick.core.ledger.decisions import Reclaim
 from tallystick.core.lifecycles import JobState
 from tallystick.ids import SystemIds
 from tallystick.store.api import (
+    Asks,
+    AskRemotes,
     Bundle,
     ClaimedJob,
     ClaimJobs,
@@ -30,6 +32,7 @@ from tallystick.store.api import (
     StoredError,
     StoredEvent,
     SubmitJob,
+    Wait,
 )
 
 INLINE = 1_111_000_000_001
@@ -124,6 +127,13 @@ def fail(held: ClaimedJob, clock: Clock) -> EndJob:
     fact = Fact(held.chain, "fail", clock.wall_ms(), held.fence.attempt, "{}")
     error = StoredError('{"type":"E"}', "E_CODE", "no")
     return EndJob.of(held.fence, JobState.FAILED_FINAL, fact, reason="FATAL", error=error)
+
+
+def asking(held: ClaimedJob, payload: str = "{}") -> AskRemotes:
+    """Return what lets the directive of a remote step out while the segment goes on."""
+    asks = Asks("bank", "charge", payload, "{}", FRESH.token())
+    wait = Wait("remote", "charge", 1, None, asks)
+    return AskRemotes(held.fence, held.chain, held.dimension, (wait,))
 
 
 def reclaim(expired: ExpiredAttempt) -> ReclaimAttempt:
