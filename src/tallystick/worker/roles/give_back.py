@@ -6,13 +6,13 @@ It runs in every round and asks the store nothing while there is nothing to give
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from tallystick.engine.refusals import turn_down
 from tallystick.engine.segment import Segment
-from tallystick.errors import StaleLease, StoreError
-from tallystick.store.api import Bundle
+from tallystick.errors import OutcomeUnknown, StaleLease, StoreError
+from tallystick.store.api import Bundle, Outcome
 from tallystick.worker.roles.role import Role
 from tallystick.worker.worker import Worker
 
@@ -38,8 +38,7 @@ class GiveBack(Role):
         owed = list(worker.owed)
         if not owed:
             return
-        outcomes = worker.committer.call_all([_bundle(segment) for segment in owed])
-        told = list(zip(owed, outcomes, strict=True))
+        told = self._give(owed)
         for segment in [segment for segment, outcome in told if outcome is None]:
             worker.given_back(segment)
             worker.poke()
@@ -59,6 +58,24 @@ class GiveBack(Role):
                     outcome,
                     extra={"action": "segment.left", "job_id": segment.job_id},
                 )
+
+    def _give(self, owed: Sequence[Segment]) -> list[tuple[Segment, Outcome | BaseException]]:
+        """Write what ends these segments, and return what came of each.
+
+        What was refused on a history that the store does not have is nothing to hold the job for: it goes on
+        from what is recorded, and is refused again if there is a reason.
+        """
+        call_all = self._worker.committer.call_all
+        told = dict(zip(owed, call_all([_bundle(segment) for segment in owed]), strict=True))
+        doubted = [
+            segment
+            for segment, outcome in told.items()
+            if isinstance(outcome, OutcomeUnknown) and segment.turned_down is not None
+        ]
+        for segment in doubted:
+            segment.turned_down = None
+        told.update(zip(doubted, call_all([_bundle(segment) for segment in doubted]), strict=True))
+        return list(told.items())
 
 
 def _bundle(segment: Segment) -> Bundle:
