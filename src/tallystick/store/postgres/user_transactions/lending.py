@@ -188,7 +188,7 @@ class Lending:
             except BaseException as error:
                 self._undone(lent, error)
                 if isinstance(error, StaleLease):
-                    self._keep_report(connection, fence)
+                    lent.keep_report(fence)
                 raise
             finally:
                 if loan.tainted:
@@ -322,17 +322,6 @@ class Lending:
         crash.point(AFTER_TX_COMMIT)
         if lent.wakes:
             self._note()
-
-    def _keep_report(self, connection: AnsweringConnection, fence: Fence) -> None:
-        """Keep a stale report for people, in a transaction of its own: the user's was undone."""
-        if connection.closed:
-            return
-        rows = f'[["{fence.job_id}",{fence.attempt},"{fence.lease_id}","RecordStep"]]'
-        with connection.pipeline():
-            connection.execute(b"BEGIN")
-            connection.execute(sql("use_path"), (self._address.path,))
-            connection.execute(sql("insert_stale_reports"), (rows, self._times().wall))
-            connection.execute(b"COMMIT")
 
     def _users_path(self, connection: AnsweringConnection) -> str:
         """Return the user's own search path; our tables can be read by name unless it hides them."""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 import psycopg
 
-from tallystick.store.api import Bundle, Outcome
+from tallystick.store.api import Bundle, Fence, Outcome
 from tallystick.store.postgres.server.address import Address
 from tallystick.store.postgres.server.connection import AnsweringConnection, discard
+from tallystick.store.postgres.statements import sql
 from tallystick.store.postgres.writer import PostgresBatch
 from tallystick.store.postgres.writing import Times
+
+_log = logging.getLogger("tallystick.store")
 
 
 class Lent:
@@ -57,3 +61,25 @@ class Lent:
             self.connection.execute(b"ROLLBACK")
         except psycopg.Error:
             discard(self.connection)
+
+    def keep_report(self, fence: Fence) -> None:
+        """Keep a stale report for people, in a transaction of its own: the user's was undone.
+
+        If the server does not take it, the caller hears all the same that the lease is over.
+        """
+        connection = self.connection
+        if connection.closed:
+            return
+        rows = f'[["{fence.job_id}",{fence.attempt},"{fence.lease_id}","RecordStep"]]'
+        try:
+            with connection.pipeline():
+                connection.execute(b"BEGIN")
+                connection.execute(sql("use_path"), (self._address.path,))
+                connection.execute(sql("insert_stale_reports"), (rows, self._times().wall))
+                connection.execute(b"COMMIT")
+        except psycopg.Error as error:
+            discard(connection)
+            about = {"action": "report.not_kept", "job_id": fence.job_id}
+            _log.warning(
+                "job %s: a report that came too late was not kept, %s", fence.job_id, error, extra=about
+            )
