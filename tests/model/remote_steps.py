@@ -25,6 +25,8 @@ from tallystick.store.api import Asks, Wait
 from tests.model.search import Violation
 
 NOW, FUTURE = 1_000, 10**9
+# No time that a walk lets pass on a store is so long, so that only a move of its own ends the time of a step.
+LONG_MS, REST_MS = 10**15, 10**12
 IN_FLIGHT = ("DISPATCHING", "AWAITING_ACK", "IN_PROGRESS")
 FINAL = ("SUCCEEDED", "FAILED_FINAL", "CANCELLED")
 RESULTS = ("ok", "retry", "final")
@@ -42,8 +44,9 @@ class Remotes(NamedTuple):
 def as_wait(name: str, occurrence: int, dimension: int, attempts: int) -> Wait:
     """Return the wait for a remote step, with what its directive is made of."""
     place = (dimension, name, occurrence)
-    times = StepTimes(retry=RetryPolicy(attempts, jitter=0.0))
-    options = Policy(times={step_id_of(place): times}).written()
+    tries = RetryPolicy(attempts, jitter=0.0, table_ms=(REST_MS,))
+    times = StepTimes(ack_ms=LONG_MS, lease_ms=LONG_MS, retry=tries)
+    options = Policy(times={step_id_of(place): times}, start_within_ms=LONG_MS).written()
     return Wait("remote", name, occurrence, None, Asks("svc", name, "{}", options, "r1"))
 
 
@@ -172,7 +175,8 @@ class RemoteMoves:
             raise Violation(f"{kind} is not told whether the job is being cancelled")
         if kind == "AnswerStep" and heard == "ACCEPTED":
             self._check_answered(book, self._books[after][0], step, request.answer)
-        return (kind, step.step_id, heard), after
+        said = _result_of(request.answer) if kind == "AnswerStep" else ""
+        return (kind, step.step_id, said, heard), after
 
     def _check_answered(self, before: Any, after: Any, step: Any, answer: StepAnswer) -> None:
         """A RESULT ends the step, by a message that says so, or waits for the next attempt."""
@@ -216,12 +220,19 @@ class RemoteMoves:
 
 def _said(fence: StepFence) -> list[Any]:
     """Return everything that a remote worker may report."""
-    said: list[Any] = [AckStep(fence), RenewStep(fence)]
-    for result in RESULTS:
-        code = None if result == "ok" else "CODE"
-        answer = StepAnswer(result == "ok", f"{fence.lease_id} {result}", result == "retry", code, code)
-        said.append(AnswerStep(fence, answer._replace(value='"v"' if result == "ok" else None), "r9"))
-    return said
+    answers = (AnswerStep(fence, answer_of(fence.lease_id, result), "r9") for result in RESULTS)
+    return [AckStep(fence), RenewStep(fence), *answers]
+
+
+def answer_of(lease_id: str, result: str) -> StepAnswer:
+    """Return a RESULT under a lease: it went well, or has failed for good or to be tried again."""
+    code = None if result == "ok" else "CODE"
+    answer = StepAnswer(result == "ok", f"{lease_id} {result}", result == "retry", code, code)
+    return answer._replace(value='"v"' if result == "ok" else None)
+
+
+def _result_of(answer: StepAnswer) -> str:
+    return "ok" if answer.succeeded else "retry" if answer.retryable else "final"
 
 
 # --- what must be so

@@ -27,12 +27,13 @@ from tallystick.store.api import (
 from tests.model.books import NOW, Book
 from tests.model.jobs import Jobs
 from tests.model.outside import NAME
+from tests.model.replay_remotes import ReplayRemotes, page_of_remotes
 from tests.model.search import spoken
 from tests.model.world import TIMER_MS, ended_by, guid_of, job_id, written_by
 
 LEASE_MS = 1_000_000
 GRACE_MS = 10**15
-DEADLINE_MS = 10**14
+DEADLINE_MS = 10**11
 
 
 # Trouble is chosen less often, so that most traces get somewhere.
@@ -69,7 +70,7 @@ def done(store: Any, *bundle: Any) -> Any:
     return outcome
 
 
-class Replay:
+class Replay(ReplayRemotes):
     """One trace on one store; the jobs are its own, so many traces share a file."""
 
     def __init__(self, subject: Any, model: Jobs, name: str) -> None:
@@ -233,7 +234,7 @@ class Replay:
         held = 0 if not live else 1 if live[0][0] > self.clock.boot_ms() else 2
         activities = read(
             "select dimension, name, occurrence, kind, state, ledger, semaphore, failed from steps"
-            " where job_id = ? and kind in ('wait', 'group')",
+            " where job_id = ? and kind in ('wait', 'group', 'remote')",
             name,
         )
         messages = read(
@@ -245,10 +246,12 @@ class Replay:
             (self._ours(name), state, attempt, held, ready, dimension, *(int(value) for value in rest)),
             tuple(sorted(tuple(row) for row in activities)),
             tuple(sorted((self._ours(guid), *row[:-1], bool(row[-1])) for guid, *row in messages)),
+            self._remote_rows(name),
         )
 
 
-SAYING = ("write", "stop", "rest", "fail", "refuse", "reclaim", "deliver", "pause", "cancel")
+_REPORTS = ("given", "AckStep", "RenewStep", "AnswerStep", "sweep")
+SAYING = ("write", "stop", "rest", "fail", "refuse", "reclaim", "deliver", "pause", "cancel", *_REPORTS)
 """The moves whose label ends with what came of them."""
 
 
@@ -278,4 +281,5 @@ def page(book: Book) -> tuple[Any, ...]:
             )
             for each in book.messages
         ),
+        page_of_remotes(book),
     )
