@@ -29,6 +29,7 @@ class Shape(NamedTuple):
     jumps: int = 1
     deaths: int = 1
     pauses: int = 0
+    rests: int = 8
     jump_ms: int = JUMP_MS
     # One instant instead of an interval.
     once: bool = False
@@ -49,6 +50,8 @@ class State(NamedTuple):
     jumps: int
     deaths: int
     pauses: int
+    # How often a process may look again that waits for the end of a job, when that has ended.
+    rests: int
 
 
 class ScheduleWorld:
@@ -63,7 +66,7 @@ class ScheduleWorld:
         table = write(Once(EVERY_MS) if shape.once else Every(EVERY_MS))
         plan = SchedulePlan("flow", "", "{}", None, "{}", table, shape.missed, shape.overlap, shape.jitter_ms)
         row = self._rules.planned(None, plan, 0, schedule_id="s", tenant_id="t", declared=True)
-        about = (shape.steps, shape.jumps, shape.deaths, shape.pauses)
+        about = (shape.steps, shape.jumps, shape.deaths, shape.pauses, shape.rests)
         return State(0, row, (None, None), (), False, 0, (), *about)
 
     def successors(self, state: State) -> list[tuple[str, State]]:
@@ -74,6 +77,8 @@ class ScheduleWorld:
             found.append(("jump", state._replace(now=state.now + self._shape.jump_ms, jumps=state.jumps - 1)))
         if state.running:
             found.append(("end", state._replace(running=False)))
+        elif state.rests and state.row.waits_since is not None and (due := state.row.due_at or 0) > state.now:
+            found.append(("rest", state._replace(now=due, rests=state.rests - 1)))
         found += self._by_person(state)
         for place, seen in enumerate(state.seen):
             if seen is None:
@@ -103,6 +108,8 @@ class ScheduleWorld:
         """Write what a process has decided from what it saw; each bundle is guarded by the revision."""
         rules, verdict = self._rules, self._rules.decide(row, now)
         if isinstance(verdict, rules.PassBy):
+            if row.waits_since is not None:
+                raise Violation(f"the tick {row.next_at} was in time, and is passed by because it waited")
             return self._saved(state, row, rules.moved(row, verdict.to))
         if isinstance(verdict, rules.HoldSchedule):
             return self._saved(state, row, rules.held(row, verdict.reason))
@@ -112,7 +119,7 @@ class ScheduleWorld:
             after = self._saved(state, row, rules.ticked(row, verdict.ticks[0], None))
             return after if after is state else after._replace(left_out=(*state.left_out, verdict.ticks[0]))
         if overlap is Overlap.CANCEL_OLD:
-            return state._replace(running=False)
+            return self._saved(state, row, rules.waiting(row, now))
         several = Overlap(row.overlap) is Overlap.ALLOW
         for tick in verdict.ticks if several else verdict.ticks[:1]:
             behind = rules.ticked(row, tick, rules.key_of("s", tick))
@@ -169,7 +176,11 @@ class ScheduleWorld:
     def _is_quiet(self, state: State) -> bool:
         row = state.row
         waits = row.paused_by is not None or row.hold_reason is not None
-        return not waits and isinstance(self._rules.decide(row, state.now), self._rules.NotDue)
+        return (
+            not waits
+            and row.waits_since is None
+            and isinstance(self._rules.decide(row, state.now), self._rules.NotDue)
+        )
 
     def final(self, state: State) -> bool:
         """Tell whether nothing is left to do: time is over, and all that was due is done."""

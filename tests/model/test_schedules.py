@@ -19,6 +19,8 @@ WORLDS = {
     "paused": Shape(missed=Missed.LAST, pauses=1, deaths=0),
     "left out while one runs": Shape(overlap=Overlap.SKIP),
     "the old one is cancelled": Shape(overlap=Overlap.CANCEL_OLD),
+    "the old one needs long to end": Shape(missed=Missed.SKIP, overlap=Overlap.CANCEL_OLD),
+    "only the last replaces the old one": Shape(missed=Missed.LAST, overlap=Overlap.CANCEL_OLD),
     "more than are made up for": Shape(jump_ms=1_002 * EVERY_MS, steps=1, deaths=0),
     "one instant": Shape(once=True),
     "one instant that was missed": Shape(once=True, missed=Missed.LAST),

@@ -14,7 +14,7 @@ import msgspec
 
 from tallystick.clock import Clock
 from tallystick.core.lease import CANCEL_GRACE_MS
-from tallystick.core.lifecycles import JOB
+from tallystick.core.lifecycles import JOB, JobState
 from tallystick.core.schedules.rows import Overlap, Schedule, SchedulePlan
 from tallystick.core.schedules.timetable import shown
 from tallystick.core.schedules.verbs import (
@@ -30,13 +30,23 @@ from tallystick.core.schedules.verbs import (
     never_ran,
     planned,
     ticked,
+    waiting,
 )
 from tallystick.defaults import ATTEMPTS, PRIORITY, QUEUE, TENANT
 from tallystick.engine.committer import Committer
 from tallystick.engine.submission import Submission, submit_job
-from tallystick.errors import JobEnded, ScheduleChanged, StoreError
+from tallystick.errors import ScheduleChanged, StoreError
 from tallystick.ids import Ids
-from tallystick.store.api import Bundle, CancelJob, Existing, SaveSchedule, Schedules, Store, SubmitJob
+from tallystick.store.api import (
+    Bundle,
+    CancelJob,
+    Existing,
+    JobRow,
+    SaveSchedule,
+    Schedules,
+    Store,
+    SubmitJob,
+)
 
 SCHEDULES_AT_ONCE: Final = 500
 _TRIES_MAX: Final = 20
@@ -116,10 +126,17 @@ class Clockwork:
 
     def _act(self, due: Sequence[Schedule], now: int) -> None:
         """Decide about each schedule, and write all that was decided; what others did first is as good."""
-        self._write([bundle for schedule in due for bundle in self._bundles(schedule, now)])
+        written = self._write([bundle for schedule in due for bundle in self._bundles(schedule, now)])
+        # A job that no worker runs ends when it is asked to, and then its successor need not wait.
+        begun = (bundle[-1] for bundle in written if isinstance(bundle[0], CancelJob))
+        waits = [saved.schedule for saved in begun if isinstance(saved, SaveSchedule)]
+        over = [row._replace(due_at=now) for row in waits if self._running(row) is None]
+        self._write([bundle for row in over for bundle in self._bundles(row, now)])
 
-    def _write(self, bundles: Sequence[Bundle]) -> None:
+    def _write(self, bundles: Sequence[Bundle]) -> list[Bundle]:
+        """Write bundles, and return those that were accepted."""
         made_before: list[Bundle] = []
+        accepted: list[Bundle] = []
         for bundle, outcome in zip(bundles, self._committer.call_all(bundles), strict=True):
             if isinstance(outcome, Existing) and isinstance(saved := bundle[-1], SaveSchedule):
                 # A person has backfilled this tick: nothing was written, and its job is that one.
@@ -127,11 +144,14 @@ class Clockwork:
                 made_before.append((SaveSchedule(after, saved.seen),))
             elif isinstance(outcome, StoreError):
                 raise outcome
-            elif isinstance(outcome, BaseException) and not isinstance(outcome, ScheduleChanged | JobEnded):
+            elif not isinstance(outcome, BaseException):
+                accepted.append(bundle)
+            elif not isinstance(outcome, ScheduleChanged):
                 about = {"action": "schedule.refused"}
                 _log.error("schedule %s: a tick was refused, %s", _name(bundle), outcome, extra=about)
         if made_before:
             self._write(made_before)
+        return accepted
 
     def _bundles(self, schedule: Schedule, now: int) -> Iterator[Bundle]:
         match decide(schedule, now):
@@ -143,17 +163,21 @@ class Clockwork:
                 _log.error("schedule %s is held: %s", schedule.schedule_id, reason)
                 yield (SaveSchedule(held(schedule, reason), schedule.rev),)
             case Fire(ticks):
-                yield from self._ticks(schedule, ticks)
+                yield from self._ticks(schedule, ticks, now)
 
-    def _ticks(self, schedule: Schedule, ticks: Sequence[int]) -> Iterator[Bundle]:
-        match decide_overlap(schedule, running=self._is_running(schedule)):
+    def _ticks(self, schedule: Schedule, ticks: Sequence[int], now: int) -> Iterator[Bundle]:
+        running = self._running(schedule)
+        match decide_overlap(schedule, running=running is not None):
             case Overlap.SKIP:
                 _log.info("schedule %s: %s is left out", schedule.schedule_id, shown(ticks[0]))
                 yield (SaveSchedule(ticked(schedule, ticks[0], None), schedule.rev),)
             case Overlap.CANCEL_OLD:
-                # The tick stays due: it becomes a job when the one before has ended.
-                assert schedule.last_job_id is not None, "it runs"
-                yield (CancelJob(schedule.last_job_id, CANCEL_GRACE_MS),)
+                # The tick becomes a job when the one before has ended. That it was in time is kept.
+                saved = SaveSchedule(waiting(schedule, now), schedule.rev)
+                if running is None or running.state == JobState.CANCELLING:
+                    yield (saved,)
+                else:
+                    yield (CancelJob(running.job_id, CANCEL_GRACE_MS), saved)
             case Overlap.ALLOW:
                 # Where jobs may not overlap the next tick is decided when this one has its job.
                 several = Overlap(schedule.overlap) is Overlap.ALLOW
@@ -163,11 +187,12 @@ class Clockwork:
                     yield (job, SaveSchedule(after, schedule.rev))
                     schedule = after
 
-    def _is_running(self, schedule: Schedule) -> bool:
+    def _running(self, schedule: Schedule) -> JobRow | None:
+        """Return the job of the tick before, if it has not ended and that matters."""
         if schedule.last_job_id is None or Overlap(schedule.overlap) is Overlap.ALLOW:
-            return False
+            return None
         job = self._jobs.job(schedule.last_job_id)
-        return job is not None and job.state not in JOB.final
+        return None if job is None or job.state in JOB.final else job
 
     def job_of(self, schedule: Schedule, tick: int, key: str) -> SubmitJob:
         """Return the submission of a tick."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
-from tallystick import Tally
-from tallystick.testing.stepping import check_store, tick_schedules
+import pytest
+
+from tallystick import Job, Key, Tally
+from tallystick.testing.stepping import cancel_overdue, check_store, tick_schedules
 
 
 def ticks_of(app: Tally, name: str) -> list[str]:
@@ -47,6 +50,126 @@ def test_a_schedule_that_is_new_in_the_hour_that_comes_twice_has_no_tick_before_
     assert view.next_at == datetime(2026, 10, 26, 1, 30, tzinfo=UTC)
     tick_schedules(timed)
     assert ticks_of(timed, "fresh") == []
+
+
+@pytest.fixture
+def slow(timed, clock, hand):
+    """Return what declares a schedule whose first job cannot end by itself: it is not known what it did."""
+
+    @timed.effect(key="mail:{n}")
+    def mail(key: Key, n: str) -> None:
+        raise OSError("reset")
+
+    def start(missed: str) -> Job[Any]:
+        @timed.schedule("every 1h", overlap="cancel_old", missed=missed)
+        @timed.workflow
+        def nightly(scheduled_at: datetime) -> None:
+            mail(scheduled_at.isoformat())
+
+        timed.declare_schedules()
+        clock.advance(timed.runtime().store.next_tick())
+        tick_schedules(timed)
+        hand.work()
+        (job,) = timed.jobs(tag="schedule:nightly")
+        return job
+
+    return start
+
+
+def writes_of(app, job):
+    """Return how often the row of a job was written."""
+    with app.connect() as db:
+        ((rev,),) = db.execute(f"select rev from jobs where job_id = '{job.id}'")
+    return rev
+
+
+def ended(job, clock, app):
+    """Let a job end that was asked to: a person says that its effect did not happen."""
+    job.resolve(did_not_happen=True)
+    cancel_overdue(app)
+    clock.advance(1)
+    cancel_overdue(app)
+    assert job.state() == "CANCELLED"
+
+
+@pytest.mark.parametrize("missed", ["skip", "last", "all"])
+def test_a_tick_in_time_is_not_lost_however_long_the_old_job_needs_to_end(timed, clock, slow, missed):
+    old = slow(missed)
+    clock.advance(3_600_000)
+    tick_schedules(timed)
+    assert old.state() == "CANCELLING"
+    assert check_store(timed) == []
+    for _ in range(20):
+        clock.advance(60_000)
+        tick_schedules(timed)
+    assert ticks_of(timed, "nightly") == ["2023-11-14T23:00:00Z"]
+    ended(old, clock, timed)
+    clock.advance(10_000)
+    tick_schedules(timed)
+    assert ticks_of(timed, "nightly") == ["2023-11-14T23:00:00Z", "2023-11-15T00:00:00Z"]
+    assert timed.schedules.get("nightly").next_at == datetime(2023, 11, 15, 1, tzinfo=UTC)
+    assert check_store(timed) == []
+
+
+def test_while_a_tick_waits_the_store_is_written_less_and_less_often(timed, clock, slow):
+    """In the first hour it looks some hundred times, and asks the old job to end once."""
+    old = slow("skip")
+    clock.advance(3_600_000)
+    began = clock.wall_ms()
+    tick_schedules(timed)
+    asked, written, turns = writes_of(timed, old), revision(timed, "nightly"), 0
+    while clock.wall_ms() < began + 3_000_000:
+        rest = timed.runtime().store.next_tick()
+        assert rest >= 500
+        clock.advance(rest)
+        tick_schedules(timed)
+        turns += 1
+    assert turns == revision(timed, "nightly") - written <= 330
+    assert writes_of(timed, old) == asked
+
+
+def test_of_ticks_that_came_while_the_old_job_ended_the_last_is_made(timed, clock, slow):
+    old = slow("last")
+    clock.advance(3_600_000)
+    tick_schedules(timed)
+    clock.advance(2 * 3_600_000)
+    ended(old, clock, timed)
+    clock.advance(10_000)
+    tick_schedules(timed)
+    assert ticks_of(timed, "nightly") == ["2023-11-14T23:00:00Z", "2023-11-15T02:00:00Z"]
+
+
+def test_a_tick_that_waits_becomes_a_job_though_its_timetable_changes(url, timed, clock, slow):
+    old = slow("skip")
+    clock.advance(3_600_000)
+    tick_schedules(timed)
+    clock.advance(120_000)
+    again = Tally(url, clock=clock)
+
+    @again.schedule("30 12 * * *", overlap="cancel_old", missed="skip")
+    @again.workflow
+    def nightly(scheduled_at: datetime) -> None: ...
+
+    again.declare_schedules()
+    assert check_store(again) == []
+    ended(old, clock, timed)
+    clock.advance(40_000)
+    tick_schedules(again)
+    assert ticks_of(again, "nightly") == ["2023-11-14T23:00:00Z", "2023-11-15T00:00:00Z"]
+    assert again.schedules.get("nightly").next_at == datetime(2023, 11, 15, 12, 30, tzinfo=UTC)
+    again.close()
+
+
+def test_a_pause_ends_the_wait_and_its_tick(timed, clock, slow):
+    old = slow("skip")
+    clock.advance(3_600_000)
+    tick_schedules(timed)
+    timed.schedules.pause("nightly", by="ada")
+    assert check_store(timed) == []
+    ended(old, clock, timed)
+    clock.advance(10_000)
+    tick_schedules(timed)
+    assert ticks_of(timed, "nightly") == ["2023-11-14T23:00:00Z"]
 
 
 def wall(text: str) -> int:

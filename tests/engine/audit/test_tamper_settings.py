@@ -77,7 +77,7 @@ def seen(app: Tally, books: Books, table: str, which: str, **to: Any) -> list[st
 def test_what_a_schedule_says_of_its_ticks_agrees_with_its_timetable_and_its_last_job(timed, books):
     row = timed.runtime().store.schedule("report")
     later = {name: getattr(row, name) + 1 for name in ("next_at", "due_at", "last_at")}
-    others = {"schedule_id": "reports", "tenant_id": "other", "jitter_ms": 0, **later}
+    others = {"schedule_id": "reports", "tenant_id": "other", "jitter_ms": 0, "waits_since": 1, **later}
     assert set(others) == set(BOUND_SETTINGS)
     for column, value in others.items():
         assert seen(timed, books, "schedules", "report", **{column: value}), column

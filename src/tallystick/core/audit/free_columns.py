@@ -86,7 +86,15 @@ FREE_TABLES: Final = {
 """Tables of which every column is free."""
 
 
-BOUND_SETTINGS: Final = ("schedule_id", "tenant_id", "jitter_ms", "next_at", "due_at", "last_at")
+BOUND_SETTINGS: Final = (
+    "schedule_id",
+    "tenant_id",
+    "jitter_ms",
+    "next_at",
+    "due_at",
+    "last_at",
+    "waits_since",
+)
 """Of a schedule that has ticked: what must agree with its timetable and with the job of its last tick."""
 
 

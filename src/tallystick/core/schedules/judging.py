@@ -22,6 +22,8 @@ def judge_schedule(row: Schedule) -> Iterator[str]:
     try:
         table = read(row.timetable)
         is_tick = row.next_at is None or following(table, row.next_at - 1) == row.next_at
+        # One that waits may be of a timetable that was changed since.
+        is_tick = is_tick or row.waits_since is not None
     except (msgspec.MsgspecError, TallyError, ValueError):
         yield "its timetable cannot be read"
         return
@@ -29,10 +31,19 @@ def judge_schedule(row: Schedule) -> Iterator[str]:
         yield "its timetable is not as it was written"
     if not is_tick:
         yield f"its next tick, {row.next_at}, is none of its timetable"
+    elif row.waits_since is not None:
+        if None in (row.next_at, row.due_at, row.last_job_id) or not _waits(row):
+            yield "its tick waits for the end of a job, and its row says otherwise"
     elif moved(row, row.next_at).due_at != row.due_at:
         yield f"it is due at {row.due_at}, and its next tick says otherwise"
     if (row.last_at is None) != (row.last_job_id is None):
         yield "its last tick and the job of that do not go together"
+
+
+def _waits(row: Schedule) -> bool:
+    """Tell whether a tick waits as one can: since it was due, and looked for again later."""
+    since = row.waits_since or 0
+    return (row.next_at or 0) <= since < (row.due_at or 0)
 
 
 def judge_last(row: Schedule, job: JobRow) -> Iterator[str]:

@@ -66,6 +66,9 @@ class Schedule(NamedTuple):
     last_job_id: str | None
     created_at: int
     rev: int
+    # Since when its tick waits for the end of the job before it, which is asked to end; `due_at` is then when
+    # to look again.
+    waits_since: int | None = None
 
     @property
     def plan(self) -> SchedulePlan:

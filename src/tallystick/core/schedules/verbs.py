@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from tallystick.core.schedules.rows import MISSED_MAX, MISSED_MS, Missed, Overlap, Schedule, SchedulePlan
 from tallystick.core.schedules.timetable import Once, Timetable, following, preceding, read, shown
+
+_LOOK_MS_MIN: Final = 500
+_LOOK_MS_MAX: Final = 10_000
 
 
 class NotDue(NamedTuple):
@@ -43,6 +46,8 @@ def decide(schedule: Schedule, now: int) -> Verdict:
     """Decide what becomes of a schedule whose time may have come."""
     if schedule.due_at is None or schedule.next_at is None or schedule.due_at > now:
         return NotDue()
+    if schedule.waits_since is not None:
+        return Fire((_waited_for(schedule, schedule.next_at, now),))
     if now - schedule.due_at <= MISSED_MS:
         return Fire((schedule.next_at,))
     return _made_up(schedule, schedule.next_at, now)
@@ -80,9 +85,19 @@ def ticked(schedule: Schedule, tick: int, job_id: str | None) -> Schedule:
     return after if job_id is None else after._replace(last_at=tick, last_job_id=job_id)
 
 
+def waiting(schedule: Schedule, now: int) -> Schedule:
+    """Return a schedule whose tick waits for the end of the job before it.
+
+    That it was in time is kept, however long the old job needs. The longer it waits, the less often it looks.
+    """
+    since = now if schedule.waits_since is None else schedule.waits_since
+    rest = min(max((now - since) // 4, _LOOK_MS_MIN), _LOOK_MS_MAX)
+    return schedule._replace(waits_since=since, due_at=now + rest, rev=schedule.rev + 1)
+
+
 def moved(schedule: Schedule, to: int | None) -> Schedule:
-    """Return a schedule whose next tick is another one."""
-    still = schedule._replace(next_at=to, rev=schedule.rev + 1)
+    """Return a schedule whose next tick is another one; none waits any more."""
+    still = schedule._replace(next_at=to, waits_since=None, rev=schedule.rev + 1)
     waits = schedule.paused_by is not None or schedule.hold_reason is not None
     return still._replace(due_at=None if waits or to is None else _due_at(schedule, to))
 
@@ -124,6 +139,9 @@ def planned(
     if schedule.plan == plan and schedule.declared == int(declared):
         return None
     changed = schedule._replace(**plan._asdict(), declared=int(declared))
+    if schedule.waits_since is not None:
+        # Its tick was in time, and becomes a job also if the new timetable does not have it.
+        return changed._replace(rev=schedule.rev + 1)
     if schedule.plan.timetable == plan.timetable:
         return moved(changed, schedule.next_at)
     return moved(changed, following(read(plan.timetable), now))
@@ -162,6 +180,13 @@ def _due(schedule: Schedule, table: Timetable, now: int) -> Iterator[int]:
             return
         yield tick
         tick = following(table, tick)
+
+
+def _waited_for(schedule: Schedule, tick: int, now: int) -> int:
+    """Return which tick becomes a job when the old one has ended: a later one if only the last is wanted."""
+    table = read(schedule.timetable)
+    is_planned = following(table, tick - 1) == tick
+    return _newest(schedule, table, now) if is_planned and schedule.missed == Missed.LAST else tick
 
 
 def _newest(schedule: Schedule, table: Timetable, now: int) -> int:

@@ -578,6 +578,7 @@ CREATE TABLE schedules (
   last_job_id TEXT,
   created_at  INT NOT NULL,
   rev         INT NOT NULL,
+  waits_since INT,
   CHECK (due_at IS NULL OR (next_at IS NOT NULL AND paused_by IS NULL AND hold_reason IS NULL))
 S|) STRICT, WITHOUT ROWID;
 P|);
