@@ -193,8 +193,9 @@ def test_what_the_service_never_takes_ends_the_job_at_once(url: str, receiver: R
     picture = look(app, job.id)
     assert (picture.job.error_code, picture.job.error_message) == (
         "DISPATCH_FAILED",
-        "the service answered 422",
+        "the service scan does not accept the directive",
     )
+    assert directive(app, job.id).reason == "the service answered 422"
     app.close()
 
 

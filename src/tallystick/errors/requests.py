@@ -21,15 +21,21 @@ class BadSignature(TallyError):
 
 
 class PublishFailed(TallyError):
-    """A directive could not be handed to its service; `final` says that no other try could do it either."""
+    """A directive could not be handed to its service; `final` says that no other try could do it either.
+
+    The message is for operators. Tenants read that the service `told`, and nothing of where it is.
+    """
 
     code = "PUBLISH_FAILED"
     http_status = 502
 
-    def __init__(self, message: str = "", *, final: bool = False, **fields: object) -> None:
-        """Keep whether trying again can help."""
+    def __init__(
+        self, message: str = "", *, final: bool = False, told: str = "could not be reached", **fields: object
+    ) -> None:
+        """Keep whether trying again can help, and what kind of failure it is."""
         super().__init__(message, final=final, **fields)
         self.final = final
+        self.told = told
 
 
 class RequestRefused(TallyError):

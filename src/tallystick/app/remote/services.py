@@ -37,7 +37,10 @@ class Serving(ABC):
     def endpoints(self) -> dict[str, Endpoint]:
         """Return everything that workers of this Tally publish to, by address."""
         every = [each for via, former in self._services.values() for each in (via, *former)]
-        return {each.address: each for each in every if each.address != PULL}
+        found = {each.address: each for each in every if each.address != PULL}
+        # Directives that older versions have made are published to the same place.
+        older = {name: each for each in every if (name := each.older_address) is not None}
+        return older | found
 
     def service(self, name: str, *, via: Endpoint | None = None, former: Sequence[Endpoint] = ()) -> None:
         """Declare how directives travel to a service: `Pull()`, `Webhook(…)`, `Nats(…)` or `RedisStream(…)`.

@@ -89,12 +89,17 @@ class MarkSent(NamedTuple):
 
 
 class NotPublished(NamedTuple):
-    """Note that try `try_no` could not publish a directive; `final` says that no other could either."""
+    """Note that try `try_no` could not publish a directive; `final` says that no other could either.
+
+    `reason` is for operators: it may name hosts of their network. What the job says is read by its tenant: which
+    service it is, and what that `told`.
+    """
 
     fence: StepFence
     try_no: int
     reason: str
     final: bool = False
+    told: str = "could not be reached"
 
     @property
     def job_id(self) -> str:

@@ -138,6 +138,18 @@ class OutboxRow(NamedTuple):
         """Tell whether remote workers ask for it."""
         return self.via == PULL
 
+    def for_tenants(self) -> OutboxRow:
+        """Return it without what only operators are to read: where its service is, and what was met there."""
+        if self.is_pulled:
+            return self
+        reason = self.reason if self.reason in (None, WITHDRAWN) else "its service could not be given it"
+        return self._replace(via=_way(self.via), reason=reason)
+
+
+def _way(via: str) -> str:
+    """Return the way of an address alone."""
+    return via.partition(" ")[0]
+
 
 class OutboxLag(NamedTuple):
     """How late the outbox is for one service: what is not out, since when it could be, and what is dead."""
@@ -147,6 +159,10 @@ class OutboxLag(NamedTuple):
     waiting: int
     since: int | None
     dead: int
+
+    def for_tenants(self) -> OutboxLag:
+        """Return it without where the service is."""
+        return self._replace(via=_way(self.via))
 
 
 class ProtocolPicture(NamedTuple):

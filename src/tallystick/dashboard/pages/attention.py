@@ -48,6 +48,8 @@ def attention(visit: Visit) -> Answer:
         _expired(visit),
     ]
     outbox = visit.store.inspect().dead_directives(visit.tenant, None, after="", limit=SHOWN + 1)
+    if not visit.is_operator:
+        outbox = [row.for_tenants() for row in outbox]
     shows = {
         "title": "Attention",
         "kinds": [kind for kind in kinds if kind.troubles or kind.more],

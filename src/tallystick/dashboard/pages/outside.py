@@ -46,9 +46,12 @@ def outbox(visit: Visit) -> Answer:
         raise BadInput(f"{shows!r} is not one of waiting, dead")
     rows = look(visit.tenant, service, after=after, limit=ROWS + 1)
     more = rows[ROWS - 1].outbox_id if len(rows) > ROWS else None
+    lag = inspection.outbox_lag(visit.tenant)
+    if not visit.is_operator:
+        rows, lag = [row.for_tenants() for row in rows], [each.for_tenants() for each in lag]
     shown = {
         "title": "Outbox",
-        "lag": inspection.outbox_lag(visit.tenant),
+        "lag": lag,
         "rows": rows[:ROWS],
         "shows": shows,
         "service": service or "",

@@ -7,7 +7,7 @@ were judged: an answer that changes between the look and the connection changes 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final, TypeAlias
 from urllib.parse import SplitResult, urlsplit
@@ -75,19 +75,14 @@ def networks(texts: Iterable[str]) -> tuple[Network, ...]:
 
 def read_webhook_url(url: str, allowed: Sequence[Network]) -> SplitResult:
     """Return an address that a webhook may have, or say what is wrong with it."""
-    try:
-        parts = urlsplit(url)
-        host, _port = parts.hostname, parts.port
-    except ValueError as error:
-        raise BadInput(f"the address of a webhook cannot be read: {error}") from error
-    if parts.scheme not in {"http", "https"} or not host:
-        raise BadInput(f"a webhook needs an address like https://example.com/hook, not {url!r}")
+    parts = read_address(url, {"http", "https"}, "a webhook needs an address like https://example.com/hook")
+    host = parts.hostname or ""
     if parts.username is not None or parts.password is not None:
         raise BadInput(f"the address of a webhook has no name or password; {host} may check the signature")
     if parts.scheme == "http" and not allowed:
         raise BadInput(f"{host} is asked over plain http: use https, or name its network in allow_networks")
     if any(sign.isspace() or ord(sign) < 33 for sign in url) or "\\" in url or "%" in host:
-        raise BadInput(f"the address of a webhook has signs that do not belong there: {url!r}")
+        raise BadInput(f"the address of a webhook at {host} has signs that do not belong there")
     literal = _literal(host)
     if literal is not None and not is_allowed(literal, allowed, plain=parts.scheme == "http"):
         raise BadInput(
@@ -95,6 +90,18 @@ def read_webhook_url(url: str, allowed: Sequence[Network]) -> SplitResult:
             host=host,
         )
     return parts._replace(fragment="")
+
+
+def read_address(url: str, schemes: Collection[str], wanted: str) -> SplitResult:
+    """Return the parts of an address, or say what is `wanted`; a wrong one is not shown: it may hold secrets."""
+    try:
+        parts = urlsplit(url)
+        is_whole = parts.scheme in schemes and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        raise BadInput(wanted) from None
+    if not is_whole:
+        raise BadInput(wanted)
+    return parts
 
 
 def _literal(host: str) -> Address | None:

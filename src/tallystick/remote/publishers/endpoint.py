@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
+from hashlib import sha256
 from importlib.util import find_spec
 from typing import ClassVar, Final, NamedTuple, TypeAlias
-from urllib.parse import SplitResult
+from urllib.parse import SplitResult, parse_qsl, unquote
 
 from tallystick.core.remote.rows import PULL
 from tallystick.errors import BadInput, ExtraMissing
 
 PUBLISH_SECONDS: Final = 10.0
 """How long one try may take; the shortest right to publish lasts three times as long."""
+
+# What tenants read of a service that could not be given a directive.
+AWAY: Final = "could not be reached"
+SILENT: Final = "did not answer in time"
+FAILED: Final = "answered with an error"
+REFUSED: Final = "does not accept the directive"
+FORBIDDEN: Final = "is at an address that may not be connected to"
+NO_ROOM: Final = "could not be given the directive by its broker"
 
 REPORTS: Final = ("ack", "heartbeat", "result")
 """What a remote worker may report, as the addresses for it are called."""
@@ -72,9 +81,18 @@ class Endpoint(ABC):
         """Return way and address without any secret, as the row of a directive keeps them."""
 
     @property
+    def older_address(self) -> str | None:
+        """Return how rows of older versions name it, if they name it otherwise."""
+        return None
+
+    @property
     def replies(self) -> dict[str, str]:
         """Return where reports may be sent on this way; the addresses of HTTP are added to them."""
         return {}
+
+    def clean(self, text: str) -> str:
+        """Return a text, as of an error, without the secrets of its address."""
+        return text
 
     @abstractmethod
     def connect(self) -> Publisher:
@@ -94,12 +112,52 @@ class Pull(Endpoint):
         raise BadInput("directives that remote workers ask for are not published")
 
 
-def bare_address(way: str, url: SplitResult, extra: str = "") -> str:
-    """Return an address as rows keep it: without the name and password that it may hold.
+class WebAddress:
+    """The address of an endpoint: what may be shown of it, and the secrets that it may hold."""
 
-    >>> from urllib.parse import urlsplit
-    >>> bare_address("redis", urlsplit("redis://:secret@queue:6379/1"), "ocr")
-    'redis redis://queue:6379/1 ocr'
-    """
-    bare = url._replace(netloc=url.netloc.rpartition("@")[2], fragment="")
-    return " ".join(filter(None, (way, bare.geturl(), extra)))
+    def __init__(self, way: str, url: SplitResult, extra: str = "") -> None:
+        """Take it apart."""
+        self._way, self._extra = way, extra
+        self._query = url.query
+        self._shown = url._replace(netloc=url.netloc.rpartition("@")[2], query="", fragment="")
+        user, _at, _host = url.netloc.rpartition("@")
+        parts = [user, url.password or "", url.query, *(value for _name, value in parse_qsl(url.query))]
+        parts += [url.username or ""] if len(url.username or "") >= _NAME_CHARS_MIN else []
+        # The longest first, so that nothing is left of one that holds another.
+        self._secrets = sorted({*parts, *map(unquote, parts)} - {""}, key=len, reverse=True)
+
+    @property
+    def kept(self) -> str:
+        """Return it as rows keep it: of a query, which may be a secret, there is only a print.
+
+        >>> from urllib.parse import urlsplit
+        >>> WebAddress("redis", urlsplit("redis://:secret@queue:6379/1"), "ocr").kept
+        'redis redis://queue:6379/1 ocr'
+        >>> WebAddress("webhook", urlsplit("https://example.com/hook?code=secret")).kept
+        'webhook https://example.com/hook query:ba304e69'
+        """
+        query = f"query:{sha256(self._query.encode()).hexdigest()[:8]}" if self._query else ""
+        return self._as_text(self._shown, query)
+
+    @property
+    def older(self) -> str | None:
+        """Return it as rows of older versions keep it, with its query."""
+        return self._as_text(self._shown._replace(query=self._query)) if self._query else None
+
+    def clean(self, text: str) -> str:
+        """Return a text without the name, the password and the query of the address.
+
+        >>> from urllib.parse import urlsplit
+        >>> WebAddress("nats", urlsplit("nats://me:pass%21@queue")).clean("no pass! at me:pass%21@queue")
+        'no … at …@queue'
+        """
+        for secret in self._secrets:
+            text = text.replace(secret, "…")
+        return text
+
+    def _as_text(self, url: SplitResult, query: str = "") -> str:
+        return " ".join(filter(None, (self._way, url.geturl(), query, self._extra)))
+
+
+# A shorter name of a user is part of too many words.
+_NAME_CHARS_MIN: Final = 3

@@ -9,20 +9,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Final
-from urllib.parse import urlsplit
 
 from tallystick.core.remote.policy import budget_ms
 from tallystick.errors import BadInput, PublishFailed
+from tallystick.remote.publishers.addresses import read_address
 from tallystick.remote.publishers.endpoint import (
+    AWAY,
+    NO_ROOM,
     PUBLISH_SECONDS,
+    REFUSED,
     REPORTS,
     Answer,
     Endpoint,
     Outgoing,
     Published,
     Publisher,
-    bare_address,
+    WebAddress,
 )
 
 if TYPE_CHECKING:
@@ -35,6 +39,7 @@ REPLY_TO: Final = "Tally-Reply-To"
 _CONSUMER: Final = "tally"
 _CONNECT_SECONDS: Final = 3.0
 _AGAIN_SECONDS: Final = 1.0
+_KNOCK_SECONDS: Final = 0.1
 _AT_ONCE: Final = 64
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -48,13 +53,13 @@ class Nats(Endpoint):
 
     def __init__(self, url: str, *, stream: str, credentials: str | None = None) -> None:
         """Name the server and the stream; `credentials` is a file of NATS, if the server wants one."""
-        self._parts = urlsplit(url)
-        if self._parts.scheme not in {"nats", "tls", "ws", "wss"} or not self._parts.hostname:
-            raise BadInput("a NATS server has an address like nats://host:4222")
+        wanted = "a NATS server has an address like nats://host:4222"
+        self._parts = read_address(url, {"nats", "tls", "ws", "wss"}, wanted)
         if not _NAME.fullmatch(stream):
             raise BadInput(f"the name of a stream has letters, digits, - and _, not {stream!r}")
         self._stream = stream
         self._credentials = credentials
+        self._address = WebAddress("nats", self._parts, stream)
 
     def __repr__(self) -> str:
         """Show where it leads, and no secret."""
@@ -63,7 +68,16 @@ class Nats(Endpoint):
     @property
     def address(self) -> str:
         """Return the server and the stream."""
-        return bare_address("nats", self._parts, self._stream)
+        return self._address.kept
+
+    @property
+    def older_address(self) -> str | None:
+        """Return the same with the query of the server, as rows of older versions have it."""
+        return self._address.older
+
+    def clean(self, text: str) -> str:
+        """Return a text without the name, the password and the query of the server."""
+        return self._address.clean(text)
 
     @property
     def replies(self) -> dict[str, str]:
@@ -72,14 +86,17 @@ class Nats(Endpoint):
 
     def connect(self) -> Publisher:
         """Return the publisher to the stream."""
-        return NatsPublisher(self._parts.geturl(), self._stream, self._credentials)
+        return NatsPublisher(self._parts.geturl(), self._stream, self._credentials, self.clean)
 
 
 class NatsPublisher(Publisher):
     """Publishes over one connection, which is made again when it is lost."""
 
-    def __init__(self, url: str, stream: str, credentials: str | None) -> None:
-        """Prepare; nothing is connected yet."""
+    def __init__(
+        self, url: str, stream: str, credentials: str | None, clean: Callable[[str], str] = str
+    ) -> None:
+        """Prepare; nothing is connected yet. `clean` takes secrets out of what is logged."""
+        self._clean = clean
         self._url, self._stream, self._credentials = url, stream, credentials
         self._client: Client | None = None
         self._connecting = asyncio.Lock()
@@ -87,6 +104,7 @@ class NatsPublisher(Publisher):
     async def publish(self, outgoing: Outgoing) -> None:
         """Publish a directive and wait until the stream has it."""
         from nats.errors import Error, MaxPayloadError  # noqa: PLC0415 (as above)
+        from nats.js.errors import APIError  # noqa: PLC0415 (as above)
 
         try:
             jetstream = await self._jetstream()
@@ -99,7 +117,8 @@ class NatsPublisher(Publisher):
             )
         except (Error, OSError) as error:
             final = isinstance(error, MaxPayloadError)
-            raise PublishFailed(f"NATS: {type(error).__name__}: {error}", final=final) from error
+            told = REFUSED if final else NO_ROOM if isinstance(error, APIError) else AWAY
+            raise PublishFailed(f"NATS: {type(error).__name__}: {error}", final=final, told=told) from error
 
     async def listen(self, answer: Answer) -> None:
         """Take reports from their stream; one that is not answered here comes again."""
@@ -122,7 +141,7 @@ class NatsPublisher(Publisher):
             except (Error, OSError, PublishFailed) as error:
                 if str(error) != told:
                     told = str(error)
-                    _log.warning("reports over NATS: %s", error, extra={"action": "reports.failed"})
+                    self._tell(error)
                 await asyncio.sleep(_AGAIN_SECONDS)
 
     async def close(self) -> None:
@@ -136,13 +155,16 @@ class NatsPublisher(Publisher):
         try:
             told = await answer(Published(kind, headers.get(TOKEN, ""), message.data))
         except Exception as error:  # noqa: BLE001 (the store is away, or worse: it comes again, and nothing is lost)
-            _log.warning("reports over NATS: %s", error, extra={"action": "reports.failed"})
+            self._tell(error)
             await message.nak(delay=_AGAIN_SECONDS)
             return
         reply_to = headers.get(REPLY_TO, "")
         if reply_to.startswith("_INBOX."):
             await message._client.publish(reply_to, told)  # noqa: SLF001 (the connection that it came over)
         await message.ack()
+
+    def _tell(self, error: Exception) -> None:
+        _log.warning("reports over NATS: %s", self._clean(str(error)), extra={"action": "reports.failed"})
 
     async def _jetstream(self) -> JetStreamContext:
         """Return the open connection, or open one and see that the streams are there."""
@@ -157,6 +179,9 @@ class NatsPublisher(Publisher):
                 self._client = await nats.connect(
                     self._url,
                     allow_reconnect=False,
+                    # The library would knock at a server that is away for longer than a try may take.
+                    max_reconnect_attempts=1,
+                    reconnect_time_wait=_KNOCK_SECONDS,
                     connect_timeout=_CONNECT_SECONDS,
                     user_credentials=self._credentials,
                     error_cb=_no_word,

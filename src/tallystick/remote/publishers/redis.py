@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Any, ClassVar, Final
-from urllib.parse import urlsplit
 
 from tallystick.core.remote.policy import budget_ms
 from tallystick.errors import BadInput, PublishFailed
+from tallystick.remote.publishers.addresses import read_address
 from tallystick.remote.publishers.endpoint import (
+    AWAY,
+    NO_ROOM,
     REPORTS,
     Answer,
     Endpoint,
     Outgoing,
     Published,
     Publisher,
-    bare_address,
+    WebAddress,
 )
 
 _GROUP: Final = "tally"
@@ -50,12 +53,12 @@ class RedisStream(Endpoint):
 
     def __init__(self, url: str, *, prefix: str = "tally") -> None:
         """Name the server; several installations on one server need a prefix each."""
-        self._parts = urlsplit(url)
-        if self._parts.scheme not in {"redis", "rediss"} or not self._parts.hostname:
-            raise BadInput("a Redis server has an address like redis://host:6379")
+        wanted = "a Redis server has an address like redis://host:6379"
+        self._parts = read_address(url, {"redis", "rediss"}, wanted)
         if not prefix or ":" in prefix:
             raise BadInput(f"the prefix of streams is a word without a colon, not {prefix!r}")
         self._prefix = prefix
+        self._address = WebAddress("redis", self._parts, prefix)
 
     def __repr__(self) -> str:
         """Show where it leads, and no secret."""
@@ -64,7 +67,16 @@ class RedisStream(Endpoint):
     @property
     def address(self) -> str:
         """Return the server and the prefix."""
-        return bare_address("redis", self._parts, self._prefix)
+        return self._address.kept
+
+    @property
+    def older_address(self) -> str | None:
+        """Return the same with the query of the server, as rows of older versions have it."""
+        return self._address.older
+
+    def clean(self, text: str) -> str:
+        """Return a text without the name, the password and the query of the server."""
+        return self._address.clean(text)
 
     @property
     def replies(self) -> dict[str, str]:
@@ -73,19 +85,19 @@ class RedisStream(Endpoint):
 
     def connect(self) -> Publisher:
         """Return the publisher to the streams."""
-        return RedisPublisher(self._parts.geturl(), self._prefix)
+        return RedisPublisher(self._parts.geturl(), self._prefix, self.clean)
 
 
 class RedisPublisher(Publisher):
     """Adds directives over a pool of connections."""
 
-    def __init__(self, url: str, prefix: str) -> None:
-        """Prepare; nothing is connected yet."""
+    def __init__(self, url: str, prefix: str, clean: Callable[[str], str] = str) -> None:
+        """Prepare; nothing is connected yet. `clean` takes secrets out of what is logged."""
         from redis.asyncio import from_url  # noqa: PLC0415 (as above)
         from redis.asyncio.retry import Retry  # noqa: PLC0415 (as above)
         from redis.backoff import NoBackoff  # noqa: PLC0415 (as above)
 
-        self._prefix = prefix
+        self._prefix, self._clean = prefix, clean
         # Typed for both colours of the library, which makes every answer a union: here they are awaited.
         self._redis: Any = from_url(
             url,
@@ -96,14 +108,15 @@ class RedisPublisher(Publisher):
 
     async def publish(self, outgoing: Outgoing) -> None:
         """Add a directive to its stream."""
-        from redis.exceptions import RedisError  # noqa: PLC0415 (as above)
+        from redis.exceptions import RedisError, ResponseError  # noqa: PLC0415 (as above)
 
         keys = (f"{self._prefix}:sent:{outgoing.outbox_id}", f"{self._prefix}:{outgoing.topic}")
         about = (str(budget_ms(1) // 1000), outgoing.outbox_id, outgoing.body)
         try:
             await self._redis.eval(_ADD, len(keys), *keys, *about)
         except (RedisError, OSError) as error:
-            raise PublishFailed(f"Redis: {type(error).__name__}: {error}") from error
+            told = NO_ROOM if isinstance(error, ResponseError) else AWAY
+            raise PublishFailed(f"Redis: {type(error).__name__}: {error}", told=told) from error
 
     async def listen(self, answer: Answer) -> None:
         """Take reports from their stream; one that is not answered here is taken again."""
@@ -126,12 +139,15 @@ class RedisPublisher(Publisher):
             except (RedisError, OSError) as error:
                 if str(error) != told:
                     told = str(error)
-                    _log.warning("reports over Redis: %s", error, extra={"action": "reports.failed"})
+                    self._tell(error)
                 await asyncio.sleep(_AGAIN_SECONDS)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._redis.aclose()
+
+    def _tell(self, error: Exception) -> None:
+        _log.warning("reports over Redis: %s", self._clean(str(error)), extra={"action": "reports.failed"})
 
     async def _make_group(self, stream: str) -> None:
         from redis.exceptions import ResponseError  # noqa: PLC0415 (as above)
@@ -152,7 +168,7 @@ class RedisPublisher(Publisher):
         try:
             told = await answer(Published(kind, token, fields.get(b"body", b"")))
         except Exception as error:  # noqa: BLE001 (the store is away, or worse: it is taken again, and nothing is lost)
-            _log.warning("reports over Redis: %s", error, extra={"action": "reports.failed"})
+            self._tell(error)
             return
         reply_to = fields.get(b"reply_to", b"").decode("utf-8", "replace")
         async with self._redis.pipeline(transaction=True) as pipe:

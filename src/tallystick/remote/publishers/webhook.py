@@ -16,7 +16,15 @@ from urllib.parse import SplitResult, urlunsplit
 from tallystick.clock import Clock, SystemClock
 from tallystick.errors import PublishFailed
 from tallystick.remote.publishers.addresses import Network, is_allowed, networks, read_webhook_url
-from tallystick.remote.publishers.endpoint import Endpoint, Outgoing, Publisher, bare_address
+from tallystick.remote.publishers.endpoint import (
+    FAILED,
+    FORBIDDEN,
+    REFUSED,
+    Endpoint,
+    Outgoing,
+    Publisher,
+    WebAddress,
+)
 from tallystick.remote.signatures import secret_bytes, signed
 
 if TYPE_CHECKING:
@@ -47,15 +55,25 @@ class Webhook(Endpoint):
         self._url = read_webhook_url(url, self._allowed)
         self._secret = secret_bytes(secret)
         self._certificates = certificates
+        self._address = WebAddress("webhook", self._url)
 
     def __repr__(self) -> str:
         """Show where it leads, and no secret."""
-        return f"Webhook({self._url.geturl()!r})"
+        return f"Webhook({self.address!r})"
 
     @property
     def address(self) -> str:
-        """Return the way and the web address."""
-        return bare_address("webhook", self._url)
+        """Return the way and the web address; of a query, which may be a secret, there is only a print."""
+        return self._address.kept
+
+    @property
+    def older_address(self) -> str | None:
+        """Return the address with its query, as rows of older versions have it."""
+        return self._address.older
+
+    def clean(self, text: str) -> str:
+        """Return a text without the query of the address."""
+        return self._address.clean(text)
 
     def connect(self, resolve: Resolve | None = None, clock: Clock | None = None) -> Publisher:
         """Return the publisher that posts; names are resolved by the system unless told otherwise."""
@@ -116,7 +134,9 @@ class WebhookPublisher(Publisher):
             else:
                 connection.close()
         if not 200 <= status < 300:
-            raise PublishFailed(f"the service answered {status}", final=status in _NEVER, status=status)
+            final = status in _NEVER
+            told = REFUSED if final else FAILED
+            raise PublishFailed(f"the service answered {status}", final=final, told=told, status=status)
 
     async def close(self) -> None:
         """Close what is open."""
@@ -140,9 +160,8 @@ class WebhookPublisher(Publisher):
         plain = self._certificates is None
         refused = [each for each in judged if not is_allowed(each, self._allowed, plain=plain)]
         if refused or not judged:
-            raise PublishFailed(
-                f"{host} leads to {refused[0] if refused else 'nowhere'}; no connection is made"
-            )
+            where = refused[0] if refused else "nowhere"
+            raise PublishFailed(f"{host} leads to {where}; no connection is made", told=FORBIDDEN)
         error: Exception = OSError("no address")
         for address in judged:
             try:

@@ -23,7 +23,7 @@ from tallystick.core.remote.requests import MarkSent, NotPublished, StepFence
 from tallystick.core.remote.rows import OutboxRow
 from tallystick.engine.committer import Committer
 from tallystick.errors import PublishFailed, StoreError, TallyError
-from tallystick.remote.publishers.endpoint import PUBLISH_SECONDS, Endpoint, Outgoing, Publisher
+from tallystick.remote.publishers.endpoint import PUBLISH_SECONDS, SILENT, Endpoint, Outgoing, Publisher
 from tallystick.store.api import Outcome
 from tallystick.worker.refusals import Reasons
 from tallystick.worker.relays.leaving import Leaving
@@ -120,7 +120,9 @@ class Relay:
     async def _run(self) -> None:
         self._loop, self._stopped = asyncio.get_running_loop(), asyncio.Event()
         listening = [
-            self._loop.create_task(line.listen()) for line in self.lines.values() if line.has_replies
+            self._loop.create_task(line.listen())
+            for address, line in self.lines.items()
+            if line.has_replies_at(address)
         ]
         self._started.set()
         await self._stopped.wait()
@@ -163,10 +165,9 @@ class EndpointLine:
         self.hungry = False
         self.failures = 0
 
-    @property
-    def has_replies(self) -> bool:
-        """Tell whether reports come back on this way."""
-        return bool(self._endpoint.replies)
+    def has_replies_at(self, address: str) -> bool:
+        """Tell whether reports come back on this way; an older name of an endpoint has none of its own."""
+        return bool(self._endpoint.replies) and self._endpoint.address == address
 
     @property
     def room(self) -> int:
@@ -233,8 +234,8 @@ class EndpointLine:
             self._tell(failed)
             self.failures += 1
             self._window = self._endpoint.in_flight
-            reason = clip_text(failed.message, ERROR_TEXT_BYTES_MAX)
-            await self._note(NotPublished(fence, row.tries, reason, failed.final), one)
+            reason = clip_text(self._endpoint.clean(failed.message), ERROR_TEXT_BYTES_MAX)
+            await self._note(NotPublished(fence, row.tries, reason, failed.final, failed.told), one)
             return
         crash.point(PUBLISH_AFTER)
         await self._note(MarkSent(fence), one)
@@ -248,12 +249,13 @@ class EndpointLine:
             async with asyncio.timeout(seconds):
                 await self._connected().publish(Outgoing(row.outbox_id, row.topic, body))
         except TimeoutError as error:
-            raise PublishFailed(f"{row.via} did not answer within {seconds:g} seconds") from error
+            told = f"{self._endpoint.address} did not answer within {seconds:g} seconds"
+            raise PublishFailed(told, told=SILENT) from error
         except PublishFailed:
             raise
         except Exception as error:
             # Whatever a library raises is a try that failed: the budget of tries is its way out.
-            raise PublishFailed(f"{row.via}: {type(error).__name__}: {error}") from error
+            raise PublishFailed(f"{self._endpoint.address}: {type(error).__name__}: {error}") from error
 
     async def _note(self, request: MarkSent | NotPublished, one: _Try) -> None:
         """Make durable what became of a try; while the store is away, until the right to it ends."""
@@ -284,4 +286,5 @@ class EndpointLine:
         """Log each reason once, until a directive arrives again."""
         if self._told.is_new(error):
             about = {"action": "publish.failed", "endpoint": self._endpoint.address}
-            _log.warning("relay: %s: %s", self._endpoint.address, error, extra=about)
+            said = self._endpoint.clean(str(error))
+            _log.warning("relay: %s: %s", self._endpoint.address, said, extra=about)

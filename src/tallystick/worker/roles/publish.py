@@ -82,6 +82,7 @@ class Publish(Role):
                 StepFence(row.job_id, row.step_id, row.attempt_no, row.lease_id),
                 row.tries,
                 f"no worker publishes to {row.via}: declare it with app.service",
+                told="is at an endpoint to which no worker publishes",
             )
             for row in rows
         ]

@@ -121,12 +121,13 @@ def not_published(picture: ProtocolPicture, request: NotPublished, now: Now) -> 
         return unchanged(picture, Heard.STALE)
     step, row = found
     draft = drafted(picture, now)
+    said = f"the service {step.service} {request.told}"
     if draft.is_cancelling:
         draft.end("settle", None)
-        return draft.plan(Heard.DONE, "cancel", step=step.step_id, reason=request.reason)
+        return draft.plan(Heard.DONE, "cancel", step=step.step_id, reason=said)
     if row.tries < TRIES_MAX and not request.final:
         return unchanged(picture, Heard.LATER)
-    return _give_up(draft, step, request.reason)
+    return _give_up(draft, step, said, request.reason)
 
 
 def never_taken(draft: PlanDraft, step: ProtocolStep) -> ProtocolPlan:
@@ -134,8 +135,9 @@ def never_taken(draft: PlanDraft, step: ProtocolStep) -> ProtocolPlan:
     return _give_up(draft, step, "no remote worker asked for the directive in time")
 
 
-def _give_up(draft: PlanDraft, step: ProtocolStep, why: str) -> ProtocolPlan:
-    draft.close_directive("give_up", why)
+def _give_up(draft: PlanDraft, step: ProtocolStep, why: str, reason: str | None = None) -> ProtocolPlan:
+    """End a job because of a directive; `reason` is what operators read of that, if it is more."""
+    draft.close_directive("give_up", reason or why)
     told = step._replace(last_error_code=DISPATCH_FAILED, last_error_message=why)
     draft.fail(draft.move_step(told, "give_up"))
     return draft.plan(Heard.DONE, "fail", step=step.step_id, code=DISPATCH_FAILED, reason=why)
