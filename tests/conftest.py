@@ -40,6 +40,14 @@ def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest
 SHARE = 3
 """With `--share` one of so many tests that have run on a file runs on a server too; the others are long."""
 
+WHOLE = (
+    "tests/app/books/",
+    "tests/app/faults/",
+    "tests/engine/test_refused_writes.py",
+    "tests/worker/test_reclaiming.py",
+)
+"""Tests that run whole on each store: digits, faults, and what a database refuses are not shared out."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="leave out what is slow or needs a server")
@@ -88,6 +96,8 @@ def _runs_on_a_file_too(item: pytest.Item) -> bool:
     What a store promises is in the conformance suite, which runs whole on each. A test that chooses its
     stores by itself is about them.
     """
+    if item.nodeid.startswith(WHOLE):
+        return False
     call = getattr(item, "callspec", None)
     chosen = {name for mark in item.iter_markers("parametrize") for name in str(mark.args[0]).split(",")}
     return call is not None and call.params.get("url") == "postgres" and "url" not in chosen
