@@ -88,6 +88,9 @@ class Bulk(_Form, frozen=True):
     held: bool = False
     # A part of the message of the error.
     error: str | None = None
+    # When they were submitted: from `since` on, and before `until`.
+    since: Instant | None = None
+    until: Instant | None = None
     tenant: Name | None = None
     # All jobs of the tenant, where no filter says which.
     everything: bool = False

@@ -13,6 +13,7 @@ from tallystick.app.asking.many import Which, matching, reachable, tell_many
 from tallystick.app.scheduling.queues import Queued, QueueView
 from tallystick.app.scheduling.schedules import Scheduled, ScheduleView
 from tallystick.core.limits import check_storable
+from tallystick.core.schedules.timetable import instant_ms
 from tallystick.core.watching.searching import EffectSearch, JobSearch
 from tallystick.errors import BadInput
 from tallystick.http.api import Api
@@ -54,6 +55,8 @@ async def bulk(api: Api, call: Call) -> Answer:
         key=_wanted(asked.key),
         parent=_wanted(asked.parent),
         is_held=asked.held,
+        since=None if asked.since is None else instant_ms(asked.since),
+        until=None if asked.until is None else instant_ms(asked.until),
         error=_wanted(asked.error),
     )
     has_filter = search != JobSearch(search.tenant_id)

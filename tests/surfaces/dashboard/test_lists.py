@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+import shlex
 from html import unescape
 
+import httpx
+import msgspec
 import pytest
 
 from tallystick import Tally
+from tallystick.cli.main import main
 from tallystick.dashboard.pages.jobs import ROWS
+from tallystick.http.app import http_app
 from tallystick.store.sql.watching import SearchReads
 from tests.patience import wait_until
 from tests.surfaces.dashboard.seeds import World
@@ -180,23 +185,84 @@ def test_a_word_to_many_says_first_how_many_and_then_reaches_those(app):
     [
         ("tag=%24(id)", "tally cancel APP --tag '$(id)' --yes", "app."),
         ("state=QUEUED&tag=a;b", "tally cancel APP --tag 'a;b' --where state=QUEUED --yes", "app."),
-        ("tag=red&queue=slow", '{"verb":"cancel","tenant":"default","queue":"slow","tag":"red"}', "tally "),
-        ("", '{"verb":"cancel","tenant":"default","everything":true}', "tally "),
+        ("tag=red&queue=slow", "tally cancel APP --where queue=slow --tag red --yes\n", "app."),
+        ("tag=red&queue=slow", '{"verb":"cancel","tenant":"default","queue":"slow","tag":"red"}', "app."),
+        ("key=k1&parent=01a1", "tally cancel APP --where key=k1 --where parent=01a1 --yes\n", "app."),
+        ("error=no+label&held=yes", "--where error='no label' --where held=yes --yes\n", "app."),
+        ("error=no+label&held=yes", '"tenant":"default","error":"no label","held":true}', "app."),
+        ("", "tally cancel APP --everything --yes\n", "app."),
+        ("", '{"verb":"cancel","tenant":"default","everything":true}', "app."),
         (
-            "since=2h&tag=red",
-            "app.cancel_many(search=JobSearch(tenant_id='default', tag='red', since=",
-            "tally ",
+            "since=2h&until=2026-01-01T00:00&tag=red",
+            "tally cancel APP --tag red --since 2h --until 2026-01-01T00:00:00Z --yes\n",
+            "app.",
         ),
+        ("since=2026-01-01T00:00", '"tenant":"default","since":"2026-01-01T00:00:00Z"}', "app."),
+        ("dead=yes", "tally cancel APP --where state=FAILED_FINAL --yes\n", "dead"),
+        ("dead=yes", '{"verb":"cancel","tenant":"default","state":["FAILED_FINAL"]}', "dead"),
+        ("dead=yes&state=QUEUED", "", "APP"),
     ],
 )
 def test_what_stands_for_a_word_to_many_reaches_the_same_jobs(app, query, says, says_not):
     async def test(site: Site) -> None:
         page = unescape((await (await site.visitor()).get(f"/bulk/cancel?{query}")).text)
-        shown = page.partition("The same from elsewhere")[2]
+        same = page.partition("The same from elsewhere")[2]
+        shown = "\n".join(re.findall(r"<code>(.*?)</code></pre>", same))
         assert says in shown
         assert says_not not in shown
 
     visiting(app, test)
+
+
+def test_the_command_and_the_request_that_are_shown_reach_what_the_page_counts(app, capsys):
+    """Each filter is asked for in three ways, which find the same jobs."""
+    with app.worker():
+        failed = app.fails.opts(tags=["red"], queue="default").submit(1)
+        wait_until(lambda: failed.row().completed_at, "its end")
+    for number in range(4):
+        app.idle.opts(
+            queue="slow" if number else "default", tags=["red"], idempotency_key=f"k{number}"
+        ).submit(number)
+    app.job(app.jobs(tag="red")[0].id).pause()
+    api = http_app(app, hosts=["d.test"])
+
+    async def test(site: Site) -> None:
+        visitor, reached = await site.visitor(), {}
+        transport = httpx.ASGITransport(app=api)
+        bearer = {"Authorization": f"Bearer {site.key()}"}
+        async with httpx.AsyncClient(transport=transport, base_url="http://d.test", headers=bearer) as http:
+            for verb, query in (
+                ("pause", "queue=slow"),
+                ("pause", "queue=slow&state=QUEUED&tag=red"),
+                ("resume", "held=yes"),
+                ("retry", "error=trouble"),
+                ("retry", "dead=yes"),
+                ("cancel", "key=k1"),
+                ("cancel", "parent=none"),
+                ("cancel", "since=1h"),
+                ("cancel", "until=1h"),
+                ("cancel", ""),
+            ):
+                page = unescape((await visitor.get(f"/bulk/{verb}?{query}")).text)
+                (number,) = map(int, re.findall(r"<b>(\d+)</b> jobs? would be reached", page))
+                command, request = re.findall(r"<code>(.*?)</code></pre>", page)
+                words = msgspec.json.decode(request.partition("  ")[2])
+                answer = await http.post("/v1/jobs/bulk", json={**words, "count": True})
+                assert (answer.status_code, answer.json()["reached"]) == (200, number), answer.text
+                # Without --yes the command counts, and does nothing.
+                arguments = [each for each in shlex.split(command)[1:] if each not in ("APP", "--yes")]
+                url = ["--url", app.runtime().store.url]
+                assert main([*arguments, *url]) == 4
+                jobs = f"{number} job{'' if number == 1 else 's'}"
+                assert f"{jobs} match; say --yes to {verb} them" in capsys.readouterr().err, command
+                reached[query] = number
+        assert reached["queue=slow"] == 3
+        assert reached["error=trouble"] == reached["dead=yes"] == 1
+        assert reached["held=yes"] == reached["key=k1"] == 1
+        assert reached["since=1h"] == reached[""] == 4
+
+    visiting(app, test)
+    api.api.news.close()
 
 
 def test_a_command_for_jobs_of_another_tenant_names_it(app):

@@ -13,6 +13,7 @@ from tallystick.app.asking.many import reachable, tell_many
 from tallystick.core.durations import duration_ms
 from tallystick.core.lifecycles import JobState
 from tallystick.core.remote.keys import ADMIN
+from tallystick.core.schedules.timetable import shown as instant_shown
 from tallystick.core.watching.searching import (
     COUNT_MAX,
     ERROR_WINDOWS,
@@ -140,7 +141,7 @@ def bulk(visit: Visit) -> Answer:
         "filters": {name: value for name, value in given.items() if value},
         "back": visit.at("jobs", **given),
         "action": visit.at(f"bulk/{verb}", **given),
-        "command": _command(visit, verb, given),
+        "command": _command(visit, verb, search, given),
         "request": _request(visit, verb, search, given),
     }
     return HtmlPage("bulk.html", shows)
@@ -215,27 +216,52 @@ def _instant(visit: Visit, text: str | None) -> int | None:
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-def _command(visit: Visit, verb: str, given: dict[str, object]) -> str:
-    """Return the command that says the same; nothing if the command line lacks one of these filters."""
-    known = {"workflow": "--where workflow=", "state": "--where state=", "tag": "--tag "}
-    filters = {name: value for name, value in given.items() if value}
-    if not filters or not filters.keys() <= known.keys():
+def _command(visit: Visit, verb: str, search: JobSearch, given: dict[str, object]) -> str:
+    """Return the command that says the same."""
+    filters = _as_told(search, given)
+    if filters is None:
         return ""
-    parts = [f"tally {verb} APP"]
+    options = []
     for name, value in filters.items():
-        values = value if isinstance(value, list) else [value]
-        parts += [f"{known[name]}{shlex.quote(str(each))}" for each in values]
+        if name in ("since", "until"):
+            options.append(f"--{name} {shlex.quote(str(given[name] if _is_span(given[name]) else value))}")
+        elif name == "tag":
+            options.append(f"--tag {shlex.quote(str(value))}")
+        else:
+            values = value if isinstance(value, list) else ["yes" if value is True else value]
+            options += [f"--where {name}={shlex.quote(str(each))}" for each in values]
     if visit.tenant != TENANT:
-        parts.append(f"--tenant {shlex.quote(visit.tenant)}")
-    return " ".join([*parts, "--yes"])
+        options.append(f"--tenant {shlex.quote(visit.tenant)}")
+    return " ".join([f"tally {verb} APP", *(options if filters else ["--everything", *options]), "--yes"])
 
 
 def _request(visit: Visit, verb: str, search: JobSearch, given: dict[str, object]) -> str:
-    """Return the request that says the same, or a call of Python: HTTP knows no time of submission."""
-    if search.since is not None or search.until is not None:
-        filters = {name: value for name, value in search._asdict().items() if value or value == 0}
-        about = [f"{name}={value!r}" for name, value in filters.items() if value is not False]
-        return f"app.{verb}_many(search=JobSearch({', '.join(about)}))"
-    said = {name: value for name, value in given.items() if value} | ({"held": True} if given["held"] else {})
-    words = {"verb": verb, "tenant": visit.tenant, **(said or {"everything": True})}
+    """Return the request that says the same."""
+    filters = _as_told(search, given)
+    if filters is None:
+        return ""
+    words = {"verb": verb, "tenant": visit.tenant, **(filters or {"everything": True})}
     return f"POST /v1/jobs/bulk  {msgspec.json.encode(words).decode()}"
+
+
+def _as_told(search: JobSearch, given: dict[str, object]) -> dict[str, object] | None:
+    """Return the filters as commands and requests have them; None if no job has all of this in common.
+
+    A word to dead letters is one to failed jobs: of those a retry reaches the same, and other words none.
+    """
+    found = {name: value for name, value in given.items() if value and name != "dead"}
+    if search.is_dead:
+        if search.states and JobState.FAILED_FINAL not in search.states:
+            return None
+        found["state"] = [JobState.FAILED_FINAL.value]
+    instants = {"since": search.since, "until": search.until}
+    found |= {name: instant_shown(at) for name, at in instants.items() if at is not None}
+    return found | ({"held": True} if search.is_held else {})
+
+
+def _is_span(text: object) -> bool:
+    try:
+        duration_ms(str(text))
+    except BadDuration:
+        return False
+    return True

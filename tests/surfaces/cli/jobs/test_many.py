@@ -66,6 +66,67 @@ def _failed(shop: Shop) -> list[str]:
     return jobs
 
 
+@pytest.mark.parametrize(
+    ("filters", "numbers"),
+    [
+        (("--where", "queue=bulk"), {2, 3}),
+        (("--where", "queue=bulk", "--tag", "vip"), {2}),
+        (("--where", "key=order-1"), {1}),
+        (("--where", "key=order-9"), set()),
+        (("--where", "held=yes"), {3}),
+        (("--where", "held=yes", "--where", "queue=default"), set()),
+        (("--where", "parent=nothing"), set()),
+        (("--where", "error=label"), set()),
+        (("--since", "1h"), {1, 2, 3}),
+        (("--since", "1h", "--until", "30m"), set()),
+        (("--until", "2127-01-31T03:00:00Z", "--tag", "vip"), {2}),
+        (("--everything",), {1, 2, 3}),
+        (("--everything", "--tenant", "acme"), {4}),
+        (("--where", "queue=bulk", "--tenant", "*"), {2, 3, 4}),
+        (("--everything", "--tenant", "*"), {1, 2, 3, 4}),
+    ],
+)
+def test_each_filter_reaches_the_jobs_that_it_names(shop, filters, numbers):
+    jobs = dict(enumerate(_mixed(shop), start=1))
+    counted = shop.tally("cancel", "shop", *filters)
+    assert (counted.code, f"{len(numbers)} job" in counted.err) == (4, True), counted.err
+    assert shop.tally("cancel", "shop", *filters, "--yes").code == 0
+    ended = {number for number, job in jobs.items() if shop.state(job) == "CANCELLED"}
+    assert ended == numbers
+
+
+def test_a_time_that_is_none_is_refused(shop):
+    job = shop.submit("shop:checkout", "1")
+    said = shop.tally("cancel", "shop", "--since", "yesterday", "--yes")
+    assert (said.code, "'yesterday' is not an instant" in said.err) == (4, True), said.err
+    assert shop.state(job) == "QUEUED"
+
+
+def _mixed(shop: Shop) -> list[str]:
+    """Submit four jobs that differ in what they can be found by."""
+    app = Tally(f"sqlite:///{shop.folder}/shop.db")
+
+    @app.workflow
+    def checkout(order: int) -> None: ...
+
+    jobs = [
+        checkout.opts(idempotency_key="order-1").submit(1),
+        checkout.opts(queue="bulk", tags=["vip"]).submit(2),
+        checkout.opts(queue="bulk").submit(3),
+        checkout.opts(queue="bulk", tenant="acme").submit(4),
+    ]
+    jobs[2].pause()
+    app.close()
+    return [job.id for job in jobs]
+
+
+def test_failed_jobs_are_retried_by_the_text_of_their_error(shop):
+    _failed(shop)
+    counted = shop.tally("retry", "shop", "--where", "error=N", "--where", "workflow=fails")
+    assert counted.err == "error: 3 jobs match; say --yes to retry them\n"
+    assert shop.tally("retry", "shop", "--where", "error=something else", "--yes").out == "0 jobs retried\n"
+
+
 def test_a_state_that_a_word_cannot_reach_reaches_no_job(shop):
     job = shop.submit("shop:checkout", "1")
     assert shop.tally("cancel", "shop", "--where", "state=SUCCEEDED", "--yes").out == "0 jobs cancelled\n"
@@ -75,11 +136,17 @@ def test_a_state_that_a_word_cannot_reach_reaches_no_job(shop):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("cancel", "shop", "--where", "colour=red", "--yes"), "--where takes state=STATE or workflow=NAME"),
+        (
+            ("cancel", "shop", "--where", "colour=red", "--yes"),
+            "--where takes NAME=VALUE with one of state, workflow, queue",
+        ),
         (("cancel", "job", "shop", "--where", "state=QUEUED"), "there is no JOB"),
         (("pause",), "Missing argument 'JOB'"),
-        (("cancel", "shop", "--yes"), "--yes goes with --where, --tag or --older"),
-        (("resume", "--restored", "shop", "--tag", "vip"), "leave it out to resume what --where"),
+        (("cancel", "shop", "--where", "held=no", "--yes"), "--where takes held=yes"),
+        (("cancel", "shop", "--where", "queue=a", "--where", "queue=b"), "--where names one queue"),
+        (("cancel", "shop", "--everything", "--tag", "vip"), "--everything is all jobs of the tenant"),
+        (("cancel", "shop", "--yes"), "--yes goes with --where, --tag, --older"),
+        (("resume", "--restored", "shop", "--tag", "vip"), "leave it out to resume what filters find"),
         (("resume", "job", "--restored", "--url", "sqlite:///shop.db"), "name no JOB"),
     ],
 )

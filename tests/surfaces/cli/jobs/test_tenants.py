@@ -70,14 +70,22 @@ def test_a_table_has_a_column_of_tenants_where_there_are_several(tenants: Tenant
 def test_a_word_to_many_reaches_the_default_tenant_another_or_all(tenants: Tenants):
     waits = tenants.waits
     which = ("shop", "--where", "workflow=checkout", "--where", "state=QUEUED", "--yes", "--json")
-    assert tenants.shop.tally("pause", *which).data == {"matched": 1, "done": 1}
-    assert tenants.shop.tally("pause", *which, "--tenant", "acme").data == {"matched": 1, "done": 1}
-    assert tenants.shop.tally("resume", *which, "--tenant", "*").data == {"matched": 2, "done": 2}
+    assert tenants.shop.tally("pause", *which).data == {"matched": 1, "done": 1, "passed_by": 0}
+    assert tenants.shop.tally("pause", *which, "--tenant", "acme").data == {
+        "matched": 1,
+        "done": 1,
+        "passed_by": 0,
+    }
+    assert tenants.shop.tally("resume", *which, "--tenant", "*").data == {
+        "matched": 2,
+        "done": 2,
+        "passed_by": 0,
+    }
     tagged = ("shop", "--tag", "vip", "--older", "0s", "--yes", "--json", "--tenant", "*")
-    assert tenants.shop.tally("cancel", *tagged).data == {"matched": 2, "done": 2}
+    assert tenants.shop.tally("cancel", *tagged).data == {"matched": 2, "done": 2, "passed_by": 0}
     assert {tenants.shop.state(job) for job in waits.values()} == {"CANCELLED"}
     dead = ("shop", "--where", "workflow=fails", "--yes", "--json", "--tenant", "*")
-    assert tenants.shop.tally("retry", *dead).data == {"matched": 2, "done": 2}
+    assert tenants.shop.tally("retry", *dead).data == {"matched": 2, "done": 2, "passed_by": 0}
 
 
 def test_a_tenant_beside_one_job_is_a_mistake(tenants: Tenants):

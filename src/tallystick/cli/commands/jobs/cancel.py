@@ -55,8 +55,8 @@ def command(
     and has the grace to clean up; or it has an effect in doubt, and ends when it is known what came of that.
     With --force it ends now, and its effects stay open: `tally resolve --key`, which needs no JOB, closes
     them. A job that had ended otherwise stays as it is, which is exit code 4. The store is that of APP, of
-    --url, or of the variable TALLY_URL. With --where, --tag or --older there is no JOB: all unfinished jobs
-    that match are asked to end, after a count.
+    --url, or of the variable TALLY_URL. With --where, --tag, --older and the like
+    there is no JOB: all unfinished jobs that match are asked to end, after a count.
     """
     duration_ms(grace)
     if speak_to_many(

@@ -84,7 +84,7 @@ def command(
             "limit": limit + 1,
         }
         narrowed = Narrowed(
-            roots, None if parent is None else whole_id(store, parent), _when(since), _when(until)
+            roots, None if parent is None else whole_id(store, parent), when_ms(since), when_ms(until)
         )
         if narrowed == Narrowed():
             rows = store.jobs(tag=tag, **about)  # type: ignore[arg-type]  # as they are named
@@ -103,7 +103,7 @@ def command(
     Page.of(rows, limit).show(as_data, table, nothing="no jobs", as_json=as_json)
 
 
-def _when(text: str | None) -> int | None:
+def when_ms(text: str | None) -> int | None:
     """Return an instant that was written as one, or as how long ago it is."""
     if text is None:
         return None

@@ -46,8 +46,8 @@ def command(
 
     A job that runs stops at its next call; one that waits keeps what arrives for it. Pausing a job that is
     held changes nothing. A job that has ended, or is being cancelled, cannot be paused, which is exit code
-    4. The store is that of APP, of --url, or of the variable TALLY_URL. With --where, --tag or --older there
-    is no JOB: all unfinished jobs that match are held, after a count.
+    4. The store is that of APP, of --url, or of the variable TALLY_URL. With --where, --tag, --older and
+    the like there is no JOB: all unfinished jobs that match are held, after a count.
     """
     if speak_to_many(
         "pause",

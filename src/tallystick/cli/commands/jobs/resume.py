@@ -45,15 +45,15 @@ def command(
 
     Resuming a job that is not held changes nothing. One that has ended cannot go on, which is exit code 4.
     With --restored there is no JOB: everything goes on that is held because the books were restored from a
-    copy; with --where, --tag or --older all held jobs that match, after a count. The store is that of APP, of
-    --url, or of the variable TALLY_URL.
+    copy; with --where, --tag, --older and the like all held jobs that match, after a count. The store is
+    that of APP, of --url, or of the variable TALLY_URL.
     """
     if restored:
         if app is not None or (job is not None and url is not None):
             raise click.UsageError("--restored is about all jobs: name no JOB.")
         if any(which.values()):
             raise click.UsageError(
-                "--restored is about everything: leave it out to resume what --where, --tag or --older find."
+                "--restored is about everything: leave it out to resume what filters find."
             )
         _resume_restored(job, url, by, as_json=as_json)
         return

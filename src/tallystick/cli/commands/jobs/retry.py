@@ -39,8 +39,8 @@ def command(
 
     It keeps everything that JOB recorded before the step it failed with, and its idempotency key. A second
     retry of JOB is the same new job. A job that has not failed is exit code 4. The store is that of APP, of
-    --url, or of the variable TALLY_URL. With --where, --tag or --older there is no JOB: all failed jobs that
-    match and were not retried before are, after a count.
+    --url, or of the variable TALLY_URL. With --where, --tag, --older and the like
+    there is no JOB: all failed jobs that match and were not retried before are, after a count.
     """
     place = (job, app, url)
     if speak_to_many(
