@@ -7,6 +7,8 @@ the operating system what time it is; code that decides takes `now` as an argume
 
 from __future__ import annotations
 
+import asyncio
+import threading
 import time
 from functools import cache
 from pathlib import Path
@@ -32,6 +34,14 @@ class Clock(Protocol):
         """Return seconds on a clock that is only good for measuring how long something took."""
         ...
 
+    def pause(self, ms: int, stop: threading.Event) -> bool:
+        """Hold this thread for so long, or until it is told to stop; tell whether it was."""
+        ...
+
+    async def pause_aio(self, ms: int) -> None:
+        """Hold this task for so long."""
+        ...
+
 
 class SystemClock:
     """The clocks of the operating system."""
@@ -51,6 +61,14 @@ class SystemClock:
     def monotonic(self) -> float:
         """Return the monotonic clock in seconds."""
         return time.monotonic()
+
+    def pause(self, ms: int, stop: threading.Event) -> bool:
+        """Sleep for so long, or until the event is set; tell whether it was."""
+        return stop.wait(ms / 1000)
+
+    async def pause_aio(self, ms: int) -> None:
+        """Sleep for so long."""
+        await asyncio.sleep(ms / 1000)
 
 
 class VirtualClock:
@@ -77,6 +95,16 @@ class VirtualClock:
     def monotonic(self) -> float:
         """Return the boot clock in seconds."""
         return self._boot_ms / 1000
+
+    def pause(self, ms: int, stop: threading.Event) -> bool:
+        """Let the time of a pause pass at once: no test has to sleep."""
+        self.advance(ms)
+        return stop.is_set()
+
+    async def pause_aio(self, ms: int) -> None:
+        """Let the time of a pause pass at once; other tasks have their turn first."""
+        await asyncio.sleep(0)
+        self.advance(ms)
 
     def advance(self, ms: int) -> None:
         """Let time pass, on both clocks."""

@@ -356,7 +356,7 @@ class Runtime:
     def pause(self, ms: int) -> bool:
         """Hold this thread for a while; tell whether that was cut short because the worker is to stop."""
         worker = self.worker
-        return (worker.halting if worker is not None else threading.Event()).wait(ms / 1000)
+        return self.clock.pause(ms, worker.halting if worker is not None else threading.Event())
 
     def close(self) -> None:
         """Stop the worker, flush, and give everything back; a second call waits for that."""

@@ -149,7 +149,7 @@ async def _meet_async(context: WorkflowContext, spec: StepSpec, need: Need) -> A
             return await parking_of(context).in_turn(need.n)
         case Pause():
             with context.stoppable():
-                return await asyncio.sleep(need.ms / 1000)
+                return await context.runtime.clock.pause_aio(need.ms)
         case _:
             return await _in_thread(context, _meet, context, spec, need)
 
