@@ -36,8 +36,10 @@ MODULES = (
     "tallystick.dashboard",
     "tallystick.remote",
     "tallystick.remote.signatures",
+    "tallystick.testing",
     "tallystick.testing.stepping",
     "tallystick.testing.remote_hand",
+    "tallystick.watch.prometheus",
     "tallystick.runs",
     "tallystick.stage",
 )

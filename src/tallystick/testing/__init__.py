@@ -1,1 +1,7 @@
-"""What tests use: `stepping` for the tests of your workflows, `conformance` for those of a store."""
+"""What tests use: `crash_everywhere` and `stepping` for your workflows, `conformance` for your own store."""
+
+from __future__ import annotations
+
+from tallystick.testing.crashing import CrashReport, CrashTrial, crash_everywhere, note
+
+__all__ = ["CrashReport", "CrashTrial", "crash_everywhere", "note"]
