@@ -193,7 +193,8 @@ def _wrong_directive(home: ProtocolJob, step: ProtocolStep, attempt_no: int, row
     is_last = attempt_no == step.attempt_no
     if is_last and row.lease_id != step.lease_id:
         yield "has another lease than its step"
-    of_attempt = step._replace(attempt_no=attempt_no, lease_id=row.lease_id)
+    # No step of a workflow is given a workspace: what its row has there came with its RESULT.
+    of_attempt = step._replace(attempt_no=attempt_no, lease_id=row.lease_id, workspace_ref=None)
     if _pinned(row) != _pinned(as_made(home, of_attempt, Now(row.created_at))):
         yield "is not what its step has asked for"
     on_its_way = is_last and step.state == StepState.DISPATCHING and step.lease_expires_at is not None
