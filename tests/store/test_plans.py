@@ -97,7 +97,8 @@ HOT = {
     "jobs_tagged": ("default", "[]", None, "~", 5, "vip"),
     "move_groups": ("j", 0, "gather", 1, 1, 1, 0, 0, 2, 1),
     "given_directives": ("w", 1, 8),
-    "asked_directives": ("s", None, 8),
+    "asked_directives": ("s", 8),
+    "asked_of_tenant": ("acme", "s", 8),
     "due_directives": ("webhook x", 1, 8),
     "due_steps": (1, 8),
     "protocol_ends": ('["j"]',),
@@ -137,7 +138,7 @@ HOT = {
 # Partial indexes that hold only what is live or waiting: to walk one of them is to look at nothing else.
 SMALL = (
     *("attempts_one_live", "jobs_to_claim", "jobs_held", "jobs_held_as", "messages_inbox"),
-    *("outbox_to_publish", "outbox_of_service", "steps_awaiting_ack", "effect_keys_open"),
+    *("outbox_to_publish", "outbox_of_service", "outbox_of_tenant", "steps_awaiting_ack", "effect_keys_open"),
 )
 # Lists that a statement was given or made itself.
 GIVEN = (

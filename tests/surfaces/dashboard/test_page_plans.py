@@ -57,7 +57,7 @@ LARGE = (
 # directives that are not out (a tenant has 100 commands in flight unless told) and dead ones.
 OPEN = (
     *("jobs_held(_as)?", "attempts_one_live", "effect_keys_open"),
-    *("outbox_to_publish", "outbox_of_service", "outbox_never_sent"),
+    *("outbox_to_publish", "outbox_of_service", "outbox_of_tenant", "outbox_never_sent"),
 )
 
 Asked = dict[str, Sequence[object]]

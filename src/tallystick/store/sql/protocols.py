@@ -152,10 +152,9 @@ class ProtocolReads(ABC):
 
     def asked_directives(self, services: Sequence[str], tenant_id: str | None, limit: int) -> list[OutboxRow]:
         """Return directives that a remote worker of these services may be given, the oldest first."""
+        name, *whose = ("asked_directives",) if tenant_id is None else ("asked_of_tenant", tenant_id)
         rows = [
-            OutboxRow._make(row)
-            for service in services
-            for row in self.rows("asked_directives", (service, tenant_id, limit))
+            OutboxRow._make(row) for service in services for row in self.rows(name, (*whose, service, limit))
         ]
         # The index has those of one service in order: no query reads a whole queue to find its oldest.
         return sorted(rows, key=lambda row: (row.next_try_at, row.outbox_id))[:limit]

@@ -550,8 +550,9 @@ P|) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX outbox_of_job ON outbox (job_id);
 -- What a relay may take for an endpoint.
 CREATE INDEX outbox_to_publish ON outbox (via, next_try_at) WHERE state = 'PENDING' AND via <> 'pull';
--- What remote workers of a service may ask for.
+-- What remote workers of a service may ask for: those for all tenants, and those of one, who read nothing of the others.
 CREATE INDEX outbox_of_service ON outbox (service, next_try_at) WHERE state = 'PENDING' AND via = 'pull';
+CREATE INDEX outbox_of_tenant ON outbox (tenant_id, service, next_try_at) WHERE state = 'PENDING' AND via = 'pull';
 -- What never went, for people: dead letters, and what was withdrawn.
 CREATE INDEX outbox_never_sent ON outbox (outbox_id) WHERE state = 'FAILED_FINAL';
 

@@ -1,0 +1,8 @@
+-- asked_of_tenant: directives of one tenant for a service that a remote worker may be given, the oldest first.
+-- takes: tenant_id text, service text, limit int
+SELECT @names(OutboxRow)
+  FROM outbox @indexed(outbox_of_tenant)
+ WHERE state = 'PENDING' AND via = 'pull' AND tenant_id = :tenant_id AND service = :service
+   AND NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.job_id = outbox.job_id AND j.hold IS NOT NULL)
+ ORDER BY next_try_at
+ LIMIT :limit
