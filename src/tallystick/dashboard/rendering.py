@@ -19,6 +19,7 @@ from tallystick.core.remote.keys import ADMIN, WRITE
 from tallystick.core.watching.searching import COUNT_MAX
 from tallystick.dashboard import static_files
 from tallystick.dashboard.answers import Answer, Attached, Go
+from tallystick.dashboard.shown.rates import rate_text
 from tallystick.dashboard.visits import quoted
 from tallystick.errors import NotAllowed, TallyError
 from tallystick.version import VERSION
@@ -172,6 +173,7 @@ def _templates() -> Environment:
         "shortened": shortened,
         "short_id": short_id,
         "json": as_json,
+        "rate": rate_text,
         "number": lambda number: f"{number:,}",
         "counted": lambda number: f"{number:,}{'+' if number >= COUNT_MAX else ''}",
     }

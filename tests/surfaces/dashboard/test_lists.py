@@ -12,6 +12,8 @@ import pytest
 
 from tallystick import Tally
 from tallystick.cli.main import main
+from tallystick.clock import VirtualClock
+from tallystick.core.watching.rows import ReportWorker
 from tallystick.dashboard.pages.jobs import ROWS
 from tallystick.http.app import http_app
 from tallystick.store.sql.watching import SearchReads
@@ -335,3 +337,34 @@ def test_a_queue_whose_jobs_all_run_is_shown_with_how_many(tmp_path):
         assert "Ended by workers" in (await visitor.get("/overview")).text
 
     visiting(world.app, test)
+
+
+def test_the_rate_of_a_queue_is_that_of_its_workers_and_a_bound_where_they_serve_others(tmp_path):
+    clock = VirtualClock()
+    app = Tally(url_in(tmp_path), clock=clock)
+    clock.advance(-clock.wall_ms() % 60_000)
+    for name in ("alone", "both", "nowhere"):
+        app.queues.set(name, concurrency=9)
+    for owner, queues, ended in (("a", ["alone"], 100), ("b", ["alone", "both"], 40), ("c", ["both"], 10)):
+        about = (owner, "host", 7, "1", msgspec.json.encode(queues).decode(), 4, 0, "{}")
+        app.runtime().committer.call((ReportWorker(*about, ended=(("SUCCEEDED", ended),)),))
+    clock.advance(5_000)
+
+    async def test(site: Site) -> None:
+        visitor = await site.visitor()
+        clock.advance(4 * 60_000 + 55_000)
+        for path in ("/overview", "/queues"):
+            page = (await visitor.get(path)).text
+            rates = dict(re.findall(r'queue=(\w+)">(?:.*?</td>){4}<td class="num">([^<]*)</td>', page))
+            assert rates == {"alone": "≤ 28", "both": "≤ 10", "nowhere": "0"}, path
+        page = (await visitor.get("/overview")).text
+        assert re.search(r"<b>30</b><span>ended per minute", page)
+        workers = (await visitor.get("/workers")).text
+        rows = dict(
+            re.findall(r"<tr><td><code>(\w)</code>(?:.*?</td>){4}<td class=\"num\">([^<]*)</td>", workers)
+        )
+        assert rows == {"a": "20", "b": "8.0", "c": "2.0"}
+        clock.advance(60_000)
+        assert "<b>0</b><span>ended per minute" in (await visitor.get("/overview")).text
+
+    visiting(app, test)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from tallystick.app.scheduling.queues import QueueView
@@ -11,9 +11,10 @@ from tallystick.core.lifecycles import JOB, JobState
 from tallystick.core.queues.rows import LIMIT_NAMES, Limits
 from tallystick.core.remote.keys import listed
 from tallystick.core.watching.acts import About
-from tallystick.core.watching.rows import Backlog, QueueDepth
+from tallystick.core.watching.rows import Backlog, QueueDepth, WorkerRow
 from tallystick.core.watching.searching import COUNT_MAX
 from tallystick.dashboard.answers import Answer, Go, HtmlPage
+from tallystick.dashboard.shown.rates import Rates, rates_of, since_ms
 from tallystick.dashboard.visits import Visit, quoted
 from tallystick.errors import BadInput
 from tallystick.store.api import Schedules
@@ -24,6 +25,7 @@ POINTS: Final = 120
 _HOUR_MS: Final = 3_600_000
 _MINUTE_MS: Final = 60_000
 _SHOWN: Final = 100
+_WORKERS: Final = 1_000
 _DIGITS: Final = 10
 # Limits that are one of a few words, and what each word means.
 _WORDS: Final[Mapping[str, Mapping[str, object]]] = {
@@ -40,6 +42,8 @@ class QueueLine(NamedTuple):
     depth: int
     oldest_at: int | None
     running: str
+    # How many of its jobs end per minute, as far as that is known.
+    rate: str
     view: QueueView | None
     limits: str
 
@@ -51,8 +55,9 @@ def overview(visit: Visit) -> Answer:
     period = visit.asked("period") or "1h"
     if period not in HOURS:
         raise BadInput(f"{period!r} is not one of {', '.join(HOURS)}")
-    workers = seen.workers(_SHOWN)
+    workers = seen.workers(_WORKERS)
     live = [worker for worker in workers if worker.is_live(backlog.now)]
+    rates = _rates(visit, workers, backlog.now)
     lag = visit.store.inspect().outbox_lag(None)
     series, ended = _ended(visit, backlog.now, HOURS[period])
     due = _schedules(visit)
@@ -61,7 +66,8 @@ def overview(visit: Visit) -> Answer:
         {
             "title": "Overview",
             "backlog": backlog,
-            "queues": queues_of(visit, backlog),
+            "queues": queues_of(visit, backlog, rates),
+            "rates": rates,
             "workers": live,
             "slots": sum(worker.slots for worker in live),
             "running": sum(worker.running for worker in live),
@@ -80,20 +86,22 @@ def overview(visit: Visit) -> Answer:
 
 def queues(visit: Visit) -> Answer:
     """Show all queues that have limits or jobs that wait or run."""
-    backlog = watched(visit.store).backlog(COUNT_MAX)
-    shown = queues_of(visit, backlog)
+    seen = watched(visit.store)
+    backlog = seen.backlog(COUNT_MAX)
+    shown = queues_of(visit, backlog, _rates(visit, seen.workers(_WORKERS), backlog.now))
     shows = {"title": "Queues", "queues": shown, "store_now": backlog.now, "names": LIMIT_NAMES}
     return HtmlPage("queues.html", {**shows, "did": visit.acts(About.QUEUE)})
 
 
 def workers(visit: Visit) -> Answer:
     """Show the workers that were heard of within a day, and the leases of each."""
-    found = watched(visit.store).workers(_SHOWN)
+    found, now = watched(visit.store).workers(_SHOWN), visit.store.now()
     leases = {each.owner: each for each in visit.store.inspect().leases(_SHOWN)}
     shown = [(each, listed(each.queues), leases.get(each.owner)) for each in found]
     known = {each.owner for each in found}
     lost = [each for owner, each in leases.items() if owner not in known]
-    shows = {"title": "Workers", "workers": shown, "lost": lost, "store_now": visit.store.now()}
+    rates = _rates(visit, found, now)
+    shows = {"title": "Workers", "workers": shown, "lost": lost, "store_now": now, "rates": rates}
     return HtmlPage("workers.html", shows)
 
 
@@ -120,7 +128,7 @@ def act_on_queue(visit: Visit) -> Answer:
     return Go(visit.at(f"jobs/{quoted(job_id)}" if job_id else "queues"), said)
 
 
-def queues_of(visit: Visit, backlog: Backlog) -> list[QueueLine]:
+def queues_of(visit: Visit, backlog: Backlog, rates: Rates) -> list[QueueLine]:
     """Return every queue with limits or with jobs that wait or run, those with the most to do first."""
     views = {view.name: view for view in visit.app.queues.all()}
     depths = {each.queue: each for each in backlog.queues}
@@ -133,8 +141,13 @@ def queues_of(visit: Visit, backlog: Backlog) -> list[QueueLine]:
         number = view.running if view and view.limits.hold_slots else runs.get(name, 0)
         depth = depths.get(name, QueueDepth(name, 0, None))
         limits = "" if view is None else ", ".join(_limits(view))
-        shown.append(QueueLine(name, depth.depth, depth.oldest_at, f"{number:,}{more}", view, limits))
+        rate = rates.of_queues.get(name, "0")
+        shown.append(QueueLine(name, depth.depth, depth.oldest_at, f"{number:,}{more}", rate, view, limits))
     return sorted(shown, key=lambda each: (-each.depth, each.name))
+
+
+def _rates(visit: Visit, workers: Sequence[WorkerRow], now: int) -> Rates:
+    return rates_of(watched(visit.store).ended_of_workers(since_ms(now)), workers, now)
 
 
 def _limits(view: QueueView) -> Iterator[str]:

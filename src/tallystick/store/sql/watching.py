@@ -252,6 +252,10 @@ class WatchReads(SearchReads):
         """Return how many jobs workers have ended since an instant, by minute and state."""
         return [EndedCount._make(row) for row in self.rows("ended", (since_ms // _MINUTE_MS,))]
 
+    def ended_of_workers(self, since_ms: int) -> dict[str, int]:
+        """Return how many jobs each worker has ended since an instant."""
+        return dict(self.rows("ended_of_workers", (since_ms // _MINUTE_MS,)))
+
     def running(self, limit: int) -> list[RunningJob]:
         """Return the jobs that workers have, the one that runs longest first."""
         return [RunningJob._make(row) for row in self.rows("running_longest", (limit,))]

@@ -77,6 +77,7 @@ class Watching:
             EndedCount(minute + 1, "SUCCEEDED", 7),
         ]
         assert seen(subject.store).ended((minute + 1) * MINUTE_MS) == [EndedCount(minute + 1, "SUCCEEDED", 7)]
+        assert seen(subject.store).ended_of_workers((minute + 1) * MINUTE_MS) == {"b": 7}
 
     def test_a_queue_is_as_deep_as_the_jobs_that_are_due_in_it(self, subject: Subject) -> None:
         store, clock = subject.store, subject.clock
