@@ -87,9 +87,9 @@ def test_what_is_no_timetable_is_refused_with_advice(when, tz, why):
 
 def row(when: str = "every 1m", *, missed: str = "last", jitter_ms: int = 0, now: int = 0) -> Schedule:
     plan = SchedulePlan(
-        "nightly", "", "{}", None, "{}", write(timetable_of(when)), missed, "allow", jitter_ms
+        "default", "nightly", "", "{}", None, "{}", write(timetable_of(when)), missed, "allow", jitter_ms
     )
-    made = planned(None, plan, now, schedule_id="nightly", tenant_id="default", declared=True)
+    made = planned(None, plan, now, schedule_id="nightly", declared=True)
     assert made is not None
     return made
 
@@ -154,14 +154,12 @@ def test_a_pause_waits_and_its_ticks_are_not_made_up_for():
 
 def test_a_new_timetable_begins_behind_now_and_the_same_plan_changes_nothing():
     schedule = row()
-    same = planned(schedule, schedule.plan, 5, schedule_id="nightly", tenant_id="default", declared=True)
+    same = planned(schedule, schedule.plan, 5, schedule_id="nightly", declared=True)
     assert same is None
     hourly = schedule.plan._replace(timetable=write(Every(HOUR)))
-    changed = planned(schedule, hourly, 90_000, schedule_id="nightly", tenant_id="default", declared=True)
+    changed = planned(schedule, hourly, 90_000, schedule_id="nightly", declared=True)
     assert changed is not None
     assert (changed.next_at, changed.rev) == (HOUR, schedule.rev + 1)
-    held_back = planned(
-        paused(schedule, "ada"), hourly, 5, schedule_id="nightly", tenant_id="default", declared=True
-    )
+    held_back = planned(paused(schedule, "ada"), hourly, 5, schedule_id="nightly", declared=True)
     assert held_back is not None
     assert held_back.due_at is None

@@ -64,8 +64,10 @@ class ScheduleWorld:
     def initial(self) -> State:
         shape = self._shape
         table = write(Once(EVERY_MS) if shape.once else Every(EVERY_MS))
-        plan = SchedulePlan("flow", "", "{}", None, "{}", table, shape.missed, shape.overlap, shape.jitter_ms)
-        row = self._rules.planned(None, plan, 0, schedule_id="s", tenant_id="t", declared=True)
+        plan = SchedulePlan(
+            "t", "flow", "", "{}", None, "{}", table, shape.missed, shape.overlap, shape.jitter_ms
+        )
+        row = self._rules.planned(None, plan, 0, schedule_id="s", declared=True)
         about = (shape.steps, shape.jumps, shape.deaths, shape.pauses, shape.rests)
         return State(0, row, (None, None), (), False, 0, (), *about)
 

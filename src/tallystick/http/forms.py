@@ -252,6 +252,7 @@ class ScheduleShown(Told, frozen=True):
     next_at: str | None
     last_at: str | None
     last_job: str | None
+    tenant: str
 
 
 class SchedulesPage(Told, frozen=True):

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 
 from tallystick.app.asking.many import Which, matching, reachable, tell_many
+from tallystick.app.scheduling.plans import ScheduleView
 from tallystick.app.scheduling.queues import Queued, QueueView
-from tallystick.app.scheduling.schedules import Scheduled, ScheduleView
+from tallystick.app.scheduling.schedules import Scheduled
 from tallystick.core.limits import check_storable
 from tallystick.core.schedules.timetable import instant_ms
 from tallystick.core.watching.searching import EffectSearch, JobSearch
@@ -178,7 +179,7 @@ def _queue(view: QueueView) -> QueueShown:
 
 def _schedule(view: ScheduleView) -> ScheduleShown:
     about = (view.id, view.workflow, view.when, view.declared, view.paused_by, view.hold_reason)
-    return ScheduleShown(*about, _text(view.next_at), _text(view.last_at), view.last_job)
+    return ScheduleShown(*about, _text(view.next_at), _text(view.last_at), view.last_job, view.tenant)
 
 
 def _text(at: datetime | None) -> str | None:

@@ -15,7 +15,7 @@ import msgspec
 from tallystick.clock import Clock
 from tallystick.core.lease import CANCEL_GRACE_MS
 from tallystick.core.lifecycles import JOB, JobState
-from tallystick.core.schedules.rows import Overlap, Schedule, SchedulePlan
+from tallystick.core.schedules.rows import MISSED_MAX, Overlap, Schedule, SchedulePlan
 from tallystick.core.schedules.timetable import shown
 from tallystick.core.schedules.verbs import (
     Fire,
@@ -32,7 +32,7 @@ from tallystick.core.schedules.verbs import (
     ticked,
     waiting,
 )
-from tallystick.defaults import ATTEMPTS, PRIORITY, QUEUE, TENANT
+from tallystick.defaults import ATTEMPTS, PRIORITY, QUEUE
 from tallystick.engine.committer import Committer
 from tallystick.engine.submission import Submission, submit_job
 from tallystick.errors import ScheduleChanged, StoreError
@@ -62,6 +62,8 @@ class JobOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     attempts_max: int = ATTEMPTS
     deadline_ms: int | None = None
     tags: tuple[str, ...] = ()
+    delay_ms: int = 0
+    limit_key: str | None = None
 
 
 class Declared(NamedTuple):
@@ -94,35 +96,42 @@ class Clockwork:
         return self._store.next_tick()
 
     def declare(self, declared: Sequence[Declared]) -> None:
-        """Keep what a program declares; a tick that is due under an older plan becomes a job before that."""
+        """Keep what a program declares."""
         for schedule_id, plan in declared:
-            for _ in range(_TRIES_MAX):
-                if self._planned(schedule_id, plan):
-                    break
-            else:
-                raise ScheduleChanged(schedule_id=schedule_id)
+            stands = self.plan(schedule_id, plan, declared=True)
+            if (passed := never_ran(stands)) is not None:
+                about = {"action": "schedule.passed"}
+                _log.warning(
+                    "schedule %s never runs: its instant %s has passed", schedule_id, passed, extra=about
+                )
 
-    def _planned(self, schedule_id: str, plan: SchedulePlan) -> bool:
-        """Put a plan in force; tell whether it is, or there is more to do before."""
+    def plan(self, schedule_id: str, plan: SchedulePlan, *, declared: bool, act: Bundle = ()) -> Schedule:
+        """Put a plan in force and return its schedule; whose act it is becomes durable with it.
+
+        A tick that is due under an older plan becomes a job before that.
+        """
+        # Where jobs may not overlap, each turn acts on one of the ticks that are due.
+        for _ in range(MISSED_MAX + _TRIES_MAX):
+            if (stands := self._planned(schedule_id, plan, act, declared=declared)) is not None:
+                return stands
+        raise ScheduleChanged(schedule_id=schedule_id)
+
+    def _planned(
+        self, schedule_id: str, plan: SchedulePlan, act: Bundle, *, declared: bool
+    ) -> Schedule | None:
+        """Put a plan in force; return None if there is more to do before."""
         now, seen = self._store.now(), self._store.schedule(schedule_id)
         if seen is not None and seen.plan != plan and not isinstance(decide(seen, now), NotDue):
             self._act([seen], now)
-            return False
-        row = planned(seen, plan, now, schedule_id=schedule_id, tenant_id=TENANT, declared=True)
+            return None
+        row = planned(seen, plan, now, schedule_id=schedule_id, declared=declared)
         if row is not None:
             request = SaveSchedule(row, None if seen is None else seen.rev)
-            (outcome,) = self._committer.call_all([(request,)])
+            (outcome,) = self._committer.call_all([(*act, request)])
             if isinstance(outcome, BaseException) and not isinstance(outcome, ScheduleChanged):
                 raise outcome
-            if outcome is not None:
-                return False
-        stands = row or seen
-        if stands is not None and (passed := never_ran(stands)) is not None:
-            about = {"action": "schedule.passed"}
-            _log.warning(
-                "schedule %s never runs: its instant %s has passed", schedule_id, passed, extra=about
-            )
-        return True
+            return row if outcome is None else None
+        return seen
 
     def _act(self, due: Sequence[Schedule], now: int) -> None:
         """Decide about each schedule, and write all that was decided; what others did first is as good."""
@@ -209,7 +218,9 @@ class Clockwork:
             queue=options.queue,
             priority=options.priority,
             attempts_max=options.attempts_max,
+            delay_ms=options.delay_ms,
             deadline_ms=options.deadline_ms,
+            limit_key=options.limit_key,
             idempotency_key=key,
             tags=(*options.tags, f"schedule:{schedule.schedule_id}"),
         )

@@ -81,6 +81,11 @@ class Submittable(Generic[P, R_co]):
         return self._app
 
     @property
+    def options(self) -> SubmitOptions:
+        """Return what its submissions are told."""
+        return self._options
+
+    @property
     def queue(self) -> str:
         """Return the queue that its jobs wait in unless told otherwise."""
         return self._options.queue

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
-
-import msgspec
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tallystick.app.api.control import act_on
 from tallystick.app.api.job import Job
@@ -16,49 +13,34 @@ from tallystick.app.api.retrying import Duration
 from tallystick.app.api.submittable import Submittable
 from tallystick.app.replay.context import refuse_inside
 from tallystick.app.running.twins import twin_of
+from tallystick.app.scheduling.plans import (
+    MissedTicks,
+    Overlapping,
+    ScheduleView,
+    When,
+    check_comes,
+    checked_jitter,
+    plan_of,
+    view_of,
+)
 from tallystick.app.scheduling.queues import DeclaringQueues
 from tallystick.app.values.codec import Codec
-from tallystick.core.durations import duration_ms, written
 from tallystick.core.limits import PAGE_ROWS_MAX, check_name
-from tallystick.core.schedules.rows import MISSED_MAX, Missed, Overlap, Schedule, SchedulePlan
-from tallystick.core.schedules.timetable import following, instant_ms, read, shown, timetable_of, words, write
-from tallystick.core.schedules.verbs import paused, planned, resumed, ticks_between
+from tallystick.core.schedules.rows import MISSED_MAX, Schedule, SchedulePlan
+from tallystick.core.schedules.timetable import instant_ms, read, timetable_of
+from tallystick.core.schedules.verbs import paused, resumed, ticks_between
 from tallystick.core.watching.acts import PERSON, About, NoteAct
-from tallystick.defaults import TENANT
-from tallystick.errors import BadInput, BadSchedule, DuplicateHandler, NoSuchSchedule, ScheduleChanged
+from tallystick.errors import BadInput, DuplicateHandler, NoSuchSchedule, ScheduleChanged
 from tallystick.store.api import DropSchedule, Primitive, SaveSchedule, Schedules
-from tallystick.worker.clockwork import Clockwork, Declared, JobOptions
+from tallystick.worker.clockwork import Clockwork, Declared
 
 if TYPE_CHECKING:
     from tallystick.app.api.runtime import Runtime
     from tallystick.app.api.workflows import AsyncWorkflow, Workflow
 
-When = str | timedelta | datetime
-MissedTicks = Literal["skip", "last", "all"]
-Overlapping = Literal["allow", "skip", "cancel_old"]
 W = TypeVar("W", bound=Submittable[..., Any])
 
-# The parameter of a workflow that gets the instant of its tick, if it has one of this name.
-SCHEDULED_AT: Final = "scheduled_at"
-JITTER_MS_MAX: Final = 3_600_000
 _TRIES_MAX: Final = 20
-
-
-class ScheduleView(NamedTuple):
-    """What is known of a schedule. `next_at` is the next tick; None when there is none, or it is paused."""
-
-    id: str
-    workflow: str
-    when: str
-    missed: str
-    overlap: str
-    declared: bool
-    paused_by: str | None
-    hold_reason: str | None
-    next_at: datetime | None
-    last_at: datetime | None
-    last_job: str | None
-    jitter: str = "0s"
 
 
 class Scheduled:
@@ -87,27 +69,27 @@ class Scheduled:
     ) -> ScheduleView:
         """Add a schedule of a workflow, or of its name; or change the one with this id. It is durable then.
 
-        One that a program declares is as declared again when a worker of that program starts.
+        What `workflow.opts(...)` says holds for the job of each tick: queue, priority, delay, deadline, tags,
+        limit key and tenant. A tick that is due under the timetable before becomes a job first. A schedule
+        that a program declares is as declared again when a worker of that program starts.
         """
         if isinstance(workflow, str):
             workflow = self._workflow_named(workflow)
         if not isinstance(workflow, Submittable):
             raise BadInput(f"{workflow!r} is not a workflow: give one, or the name of one that is declared")
         plan = plan_of(workflow, when, tz, missed, overlap, jitter, args, kwargs or {})
-        check_name("schedule", schedule_id)
-
-        def change(seen: Schedule | None, now: int) -> Schedule | None:
-            if seen is None or seen.timetable != plan.timetable:
-                _check_comes(plan, now)
-            return planned(seen, plan, now, schedule_id=schedule_id, tenant_id=TENANT, declared=False)
-
-        return self._changed(schedule_id, change, act_on(About.SCHEDULE, schedule_id, "add", by, str(when)))
+        seen = self._store().schedule(check_name("schedule", schedule_id))
+        if seen is None or seen.timetable != plan.timetable:
+            check_comes(plan, self._runtime().store.now())
+        act = act_on(About.SCHEDULE, schedule_id, "add", by, str(when))
+        self._clockwork().plan(schedule_id, plan, declared=False, act=act)
+        return self.get(schedule_id)
 
     add_aio = twin_of(add)
 
     def get(self, schedule_id: str) -> ScheduleView:
         """Return one schedule."""
-        return _view(self._seen(schedule_id))
+        return view_of(self._seen(schedule_id))
 
     get_aio = twin_of(get)
 
@@ -117,7 +99,7 @@ class Scheduled:
         while page := store.schedules(after=after, limit=PAGE_ROWS_MAX):
             found += page
             after = page[-1].schedule_id
-        return [_view(row) for row in found]
+        return [view_of(row) for row in found]
 
     all_aio = twin_of(all)  # noqa: A003 (the method above)
 
@@ -209,7 +191,7 @@ class Scheduled:
     def _changed(
         self,
         schedule_id: str,
-        change: Callable[[Schedule | None, int], Schedule | None],
+        change: Callable[[Schedule | None, int], Schedule],
         act: tuple[NoteAct, ...],
     ) -> ScheduleView:
         """Put what a change makes of a schedule in its place; again if others were faster."""
@@ -217,7 +199,7 @@ class Scheduled:
         for _ in range(_TRIES_MAX):
             seen = store.schedule(schedule_id)
             row = change(seen, self._runtime().store.now())
-            if row is None or self._wrote(SaveSchedule(row, None if seen is None else seen.rev), act):
+            if self._wrote(SaveSchedule(row, None if seen is None else seen.rev), act):
                 return self.get(schedule_id)
         raise ScheduleChanged(schedule_id=schedule_id)
 
@@ -264,7 +246,7 @@ class DeclaringSchedules(DeclaringQueues):
         that is more than a minute late is `missed`: left out, only the last one made up for, or all of them.
         """
         timetable_of(when, tz)
-        _checked_jitter(missed, overlap, jitter)
+        checked_jitter(missed, overlap, jitter)
 
         def decorate(workflow: W) -> W:
             if not isinstance(workflow, Submittable):
@@ -300,82 +282,3 @@ class DeclaringSchedules(DeclaringQueues):
             runtime = self.runtime()
             clockwork = Clockwork(runtime.store, runtime.committer, runtime.clock, runtime.ids)
             clockwork.declare([Declared(name, plan()) for name, plan in self._schedules.items()])
-
-
-def plan_of(
-    workflow: Submittable[..., Any],
-    when: When,
-    tz: str,
-    missed: str,
-    overlap: str,
-    jitter: Duration,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-) -> SchedulePlan:
-    """Return what is decided about a schedule, checked."""
-    jitter_ms = _checked_jitter(missed, overlap, jitter)
-    takes_instant = SCHEDULED_AT in inspect.signature(workflow.__wrapped__).parameters
-    instant = {SCHEDULED_AT: datetime.fromtimestamp(0, UTC)} if takes_instant else {}
-    submission = workflow.submission(tuple(args), {**kwargs, **instant})
-    options = JobOptions(
-        submission.queue,
-        submission.priority,
-        submission.attempts_max,
-        submission.deadline_ms,
-        submission.tags,
-    )
-    return SchedulePlan(
-        workflow.name,
-        workflow.version,
-        submission.payload,
-        SCHEDULED_AT if takes_instant else None,
-        msgspec.json.encode(options).decode(),
-        write(timetable_of(when, tz)),
-        missed,
-        overlap,
-        jitter_ms,
-    )
-
-
-def _checked_jitter(missed: str, overlap: str, jitter: Duration) -> int:
-    """Return the jitter in milliseconds, or refuse an option that is none."""
-    jitter_ms = duration_ms(jitter)
-    if jitter_ms > JITTER_MS_MAX:
-        raise BadSchedule("the jitter of a schedule is at most an hour")
-    for value, kind in ((missed, Missed), (overlap, Overlap)):
-        if value not in list(kind):
-            known = ", ".join(kind)
-            raise BadSchedule(f"{kind.__name__.lower()}={value!r}: it is one of {known}")
-    return jitter_ms
-
-
-def _check_comes(plan: SchedulePlan, now: int) -> None:
-    """Refuse one instant that has passed: it would never become a job."""
-    table = read(plan.timetable)
-    if following(table, now) is None:
-        raise BadSchedule(
-            f"it never comes {words(table)}, because that has passed: name an instant that is to come, "
-            "or submit the workflow now"
-        )
-
-
-def _view(row: Schedule) -> ScheduleView:
-    waits = row.paused_by is not None or row.hold_reason is not None
-    return ScheduleView(
-        row.schedule_id,
-        row.handler,
-        words(read(row.timetable)),
-        row.missed,
-        row.overlap,
-        bool(row.declared),
-        row.paused_by,
-        row.hold_reason,
-        None if waits else _moment(row.next_at),
-        _moment(row.last_at),
-        row.last_job_id,
-        written(row.jitter_ms),
-    )
-
-
-def _moment(at: int | None) -> datetime | None:
-    return None if at is None else datetime.fromisoformat(shown(at))

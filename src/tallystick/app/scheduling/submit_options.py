@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, Literal
 
 from tallystick.app.api.retrying import Duration, When
@@ -12,7 +13,7 @@ from tallystick.core.durations import duration_ms
 from tallystick.core.queues.reusing import KeyRule
 from tallystick.core.schedules.timetable import delay_ms
 from tallystick.defaults import PRIORITY, QUEUE
-from tallystick.errors import BadInput
+from tallystick.errors import BadInput, BadSchedule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +67,22 @@ def key_rule(
     if unique is not None:
         return KeyRule(unique)
     return None if reuse is None else KeyRule(reuse)
+
+
+def refuse_unscheduled(options: SubmitOptions) -> None:
+    """Refuse what the jobs of a schedule cannot be told."""
+    if isinstance(options.delay, datetime):
+        raise BadSchedule(
+            f"delay={options.delay.isoformat()} is one instant, and a schedule has many ticks: give a "
+            "duration, which is counted from each tick on, or the instant itself as the timetable"
+        )
+    if options.idempotency_key is not None or options.rule is not None:
+        raise BadSchedule(
+            "a schedule gives each of its jobs the key of its tick: leave out idempotency_key, reuse, "
+            "unique, debounce and replace; overlap= says what becomes of a tick while a job still runs"
+        )
+    if options.within is not None:
+        raise BadSchedule("a schedule is kept by itself and not within a transaction: leave out within")
 
 
 def checked_delay(delay: When) -> When:

@@ -32,7 +32,7 @@ def judge_schedule(row: Schedule) -> Iterator[str]:
     if not is_tick:
         yield f"its next tick, {row.next_at}, is none of its timetable"
     elif row.waits_since is not None:
-        if None in (row.next_at, row.due_at, row.last_job_id) or not _waits(row):
+        if None in (row.next_at, row.due_at) or not _waits(row):
             yield "its tick waits for the end of a job, and its row says otherwise"
     elif moved(row, row.next_at).due_at != row.due_at:
         yield f"it is due at {row.due_at}, and its next tick says otherwise"

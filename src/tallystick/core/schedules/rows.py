@@ -31,6 +31,7 @@ class Overlap(StrEnum):
 class SchedulePlan(NamedTuple):
     """What a declaration, or a person, decides about a schedule."""
 
+    tenant_id: str
     handler: str
     version: str
     payload: str

@@ -124,21 +124,21 @@ def planned(
     now: int,
     *,
     schedule_id: str,
-    tenant_id: str,
     declared: bool,
 ) -> Schedule | None:
     """Return a schedule as it is planned now, or None if it is planned so already.
 
-    A tick that is due under the plan before is to become a job first; behind it the new plan goes on.
+    A tick that is due under the plan before is to become a job first; behind it the new plan goes on. If it
+    becomes that of another tenant, the last job is none of its own any more.
     """
     if schedule is None:
-        row = Schedule(
-            *(schedule_id, tenant_id, *plan, int(declared)), None, None, None, None, None, None, now, 0
-        )
+        row = Schedule(*(schedule_id, *plan, int(declared)), None, None, None, None, None, None, now, 0)
         return moved(row, following(read(plan.timetable), now))
     if schedule.plan == plan and schedule.declared == int(declared):
         return None
     changed = schedule._replace(**plan._asdict(), declared=int(declared))
+    if plan.tenant_id != schedule.tenant_id:
+        changed = changed._replace(last_at=None, last_job_id=None)
     if schedule.waits_since is not None:
         # Its tick was in time, and becomes a job also if the new timetable does not have it.
         return changed._replace(rev=schedule.rev + 1)

@@ -10,8 +10,8 @@ from tallystick.core.ledger.decisions import Reclaim
 from tallystick.core.lifecycles import JobState
 from tallystick.ids import SystemIds
 from tallystick.store.api import (
-    Asks,
     AskRemotes,
+    Asks,
     Bundle,
     ClaimedJob,
     ClaimJobs,

@@ -38,6 +38,16 @@ def shop(tmp_path) -> Shop:
     return made
 
 
+def test_a_schedule_is_added_for_a_tenant(shop: Shop):
+    about = ("shop:report", "nightly", "0 3 * * *", "name=ada", "--tenant", "acme")
+    assert shop.tally("schedules", "add", *about).out.startswith("nightly  report of acme  0 3 * * *  next ")
+    (listed,) = shop.tally("schedules", "list", "shop", "--json").data
+    assert listed["tenant"] == "acme"
+    shop.tally("schedules", "trigger", "nightly", "shop")
+    (job,) = shop.tally("list", "shop", "--json").data["jobs"]
+    assert job["tenant_id"] == "acme"
+
+
 def test_a_schedule_is_added_looked_at_paused_resumed_and_removed(shop: Shop):
     added = shop.tally(
         "schedules", "add", "shop:report", "nightly", "0 3 * * *", "name=ada", "--tz", "Europe/Berlin"

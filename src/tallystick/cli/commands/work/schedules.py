@@ -9,12 +9,13 @@ from typing import Any
 import click
 
 from tallystick.app.api.tally import Tally
-from tallystick.app.scheduling.schedules import ScheduleView
+from tallystick.app.scheduling.plans import ScheduleView
 from tallystick.cli.group import ListingGroup
 from tallystick.cli.place import acting, by_option, json_option, store_options, url_option
 from tallystick.cli.render.output import aligned, show, show_data, tell
 from tallystick.core.schedules.rows import Missed, Overlap
 from tallystick.core.schedules.timetable import instant_ms, read_instant, timetable_of
+from tallystick.defaults import TENANT
 
 _EXAMPLES = """\b
 Examples:
@@ -69,6 +70,7 @@ def show_all(*, app: str | None, url: str | None, as_json: bool) -> None:
 @click.option(
     "--jitter", default="0s", show_default=True, metavar="DURATION", help="Spread the ticks over this time."
 )
+@click.option("--tenant", metavar="TENANT", help=f"Whose jobs the ticks make.  [default: {TENANT}]")
 @by_option
 @url_option
 @json_option
@@ -78,6 +80,7 @@ def add(
     schedule: str,
     when: str,
     words: tuple[str, ...],
+    tenant: str | None,
     by: str,
     url: str | None,
     as_json: bool,
@@ -98,6 +101,7 @@ def add(
     try:
         if schedule in loaded.app.declared_schedules or _is_declared(loaded.app, schedule):
             _warn(schedule)
+        found = found if tenant is None else found.opts(tenant=tenant)
         view = loaded.app.schedules.add(schedule, found, when, args=args, kwargs=kwargs, by=by, **options)
     finally:
         loaded.app.close()
@@ -189,8 +193,12 @@ def _data(view: ScheduleView) -> dict[str, object]:
 
 
 def _table(views: Sequence[ScheduleView]) -> list[str]:
-    rows = [(view.id, view.workflow, view.when, _next(view), _last(view)) for view in views]
+    rows = [(view.id, _whose(view), view.when, _next(view), _last(view)) for view in views]
     return aligned(rows)
+
+
+def _whose(view: ScheduleView) -> str:
+    return view.workflow if view.tenant == TENANT else f"{view.workflow} of {view.tenant}"
 
 
 def _next(view: ScheduleView) -> str:
