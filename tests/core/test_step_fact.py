@@ -28,8 +28,10 @@ ROWS = st.tuples(
 
 
 def fact(row, payload):
+    name, occurrence, state, ledger, *said = row
     head = event_hash(b"", "job", 2, "step", 5, 1, payload)
-    return told("job", 2, "step", 5, 1, *row, b"", head)
+    result, error, notes = said
+    return told("job", 2, "step", 5, 1, name, occurrence, state, ledger, result, error, notes, b"", head)
 
 
 @given(ROWS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import pytest
 
@@ -60,5 +61,6 @@ def test_a_broken_promise_is_told_as_the_shortest_way_to_it():
 
 def test_an_effect_whose_caller_may_still_be_on_its_way_cannot_be_called_once_by_a_probe_alone():
     """A call outside cannot be fenced: that is why every call of an effect carries the same key."""
-    slow = SMALL["effect"]._replace(zombies=1)
+    shape: Any = SMALL["effect"]
+    slow = shape._replace(zombies=1)
     assert "was called 2 times" in explore(model_of(slow)).broken

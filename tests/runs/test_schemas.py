@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import jsonschema_rs
 import msgspec
@@ -102,7 +103,7 @@ def test_an_issue_says_its_status_also_while_it_is_open(runs):
 
 
 def test_an_issue_of_a_log_that_leaves_the_status_out_is_open():
-    payload = msgspec.json.decode(
+    payload: Any = msgspec.json.decode(
         b'{"issue_id":"i","gate":"g","severity":"warn","message":"m"}', type=PAYLOADS[EventType.ISSUE_OPENED]
     )
     assert payload.status == "OPEN"

@@ -81,7 +81,7 @@ def test_an_effect_a_stage_and_a_server_have_the_defaults_of_the_page():
 def test_no_other_module_has_a_default_of_its_own():
     """A duration that stands as a default in a signature or an option belongs to the table."""
     found = [
-        f"{path.relative_to(SRC)}:{node.lineno} {node.value}"
+        f"{path.relative_to(SRC)}:{node.lineno} {node.value!r}"
         for path in python_files(SRC)
         if path.relative_to(SRC).as_posix() != "defaults.py"
         for node in declared_defaults(parsed(path))

@@ -8,6 +8,7 @@ import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -372,7 +373,7 @@ def test_a_task_that_outlives_its_workflow_runs_no_more_steps(app):
         except TallyError as error:
             ended.append(error)
 
-    kept: dict[str, object] = {}
+    kept: dict[str, Any] = {}
 
     @app.workflow
     async def flow() -> None:

@@ -100,7 +100,7 @@ def test_a_sentence_has_its_instants_and_what_a_person_can_do(hand, clock, flow)
     assert job.why().actions == ("tally work APP --queues default", f"tally cancel {job.id}")
     hand.work()
     said = job.why()
-    assert isinstance(said, str)
+    assert str(said) == said
     assert (said.since.timestamp() * 1000, said.until - said.since) == (clock.wall_ms(), timedelta(days=2))
     assert said.actions == (f"tally send {job.id} approve VALUE", f"tally cancel {job.id}")
     assert said.child is None

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tallystick import DidNotHappen, Happened, Key, NotDone, Retry, StepFailed, aio
+from tallystick import DidNotHappen, Happened, Job, Key, NotDone, Retry, StepFailed, aio
 from tallystick.errors import NotResolved
 from tallystick.testing.stepping import SteppedWorker, ask_effects, check_books, die, reclaim
 
@@ -124,11 +124,11 @@ def test_the_bundle_that_ends_the_owner_delivers_to_everybody_who_waits(timed, h
     assert attempts(timed) == [(0, 1, "DONE", None), (1, *LOST), (2, *LOST)]
 
 
-def comes(timed, hand, shop) -> object:
+def comes(timed, hand, shop) -> Job[str]:
     """Let another job come to the key, in a worker of its own beside the call."""
 
-    def come() -> object:
-        job = shop.submit()
+    def come() -> Job[str]:
+        job: Job[str] = shop.submit()
         assert SteppedWorker(timed, hand.clock, owner="second").work() == "Await"
         assert job.row().ready_at is None
         return job

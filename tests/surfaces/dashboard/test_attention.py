@@ -23,7 +23,7 @@ def app(tmp_path):
     def idle(number: int) -> int:
         return number
 
-    app.idle = idle
+    vars(app).update(idle=idle)
     return app
 
 

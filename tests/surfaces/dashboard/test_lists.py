@@ -40,7 +40,7 @@ def app(tmp_path):
     def fails(number: int) -> int:
         raise ValueError(f"Trouble number {number}")
 
-    app.idle, app.fails = idle, fails
+    vars(app).update(idle=idle, fails=fails)
     return app
 
 

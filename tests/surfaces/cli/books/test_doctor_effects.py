@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tallystick import Key, Unknown
@@ -52,7 +54,8 @@ def test_a_job_that_was_asked_to_end_and_needs_a_person_is_named(timed, hand, cl
     answered = f"tally resolve {job.id} --effect 'charge#1' --happened JSON, or --did-not-happen"
     said = "and only a person can say: its probe cannot tell: the portal is closed. Find out and say so:"
     assert problems(timed) == [f"{unknown(job, 'CANCELLING')}, {said} {answered}"]
-    (told,) = as_data(examine(timed.runtime().store, 0))["unanswered_effects"]
+    data: Any = as_data(examine(timed.runtime().store, 0))
+    (told,) = data["unanswered_effects"]
     assert (told["job_id"], told["key"], told["command"]) == (job.id, "charge:7", answered)
     job.resolve(happened="receipt")
     assert as_data(examine(timed.runtime().store, 0))["unanswered_effects"] == []

@@ -12,6 +12,7 @@ import subprocess
 import termios
 from contextlib import closing
 from fcntl import ioctl
+from typing import Any
 
 import pytest
 
@@ -67,7 +68,7 @@ def test_one_look_has_queues_running_jobs_and_stuck_ones(busy):
 
 def test_the_same_look_is_there_for_programs(busy):
     app, jobs = busy
-    data = as_data(look(app.runtime().store))
+    data: Any = as_data(look(app.runtime().store))
     assert [(each["queue"], each["due"]) for each in data["queues"]] == [("mail", 1)]
     assert [(each["queue"], each["running"], each["concurrency"]) for each in data["limits"]] == [
         ("mail", 2, 3)
