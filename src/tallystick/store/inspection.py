@@ -313,7 +313,7 @@ class Inspection(Protocol):
         ...
 
     def unfinished(self, *, after: str, limit: int) -> list[str]:
-        """Return a page of jobs that have not ended and are not held, without protocol jobs, oldest first."""
+        """Return a page of jobs that have not ended and are not held, oldest first."""
         ...
 
     def held_as(self, hold: str, limit: int) -> list[str]:

@@ -369,7 +369,7 @@ class Reads(FactReads):
         return next((kept for (kept,) in self.rows("traceparent", (job_id,))), None)
 
     def unfinished(self, *, after: str, limit: int) -> list[str]:
-        """Return a page of jobs that have not ended and are not held, without protocol jobs, oldest first."""
+        """Return a page of jobs that have not ended and are not held, oldest first."""
         return [job_id for (job_id,) in self.rows("unfinished", (after, limit))]
 
     def held_as(self, hold: str, limit: int) -> list[str]:

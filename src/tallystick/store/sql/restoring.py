@@ -2,7 +2,8 @@
 
 After the copy was made, the original went on: steps ran, effects happened, signals came. So nothing that is
 unfinished goes on by itself. Each job is held as RESTORED, and each schedule paused, until a person resumes
-them. Protocol jobs are not held: their attempts are guarded by the lease that a report must name.
+them. No directive of a held job goes out; one that was out when the copy was made is guarded by the lease
+that a report must name.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ class Restored(NamedTuple):
 def hold_restored(store: Store) -> Restored:
     """Hold every unfinished job and pause every schedule; return how many of each stand still by this.
 
-    A store that keeps protocol jobs alone has none that could be held, and refuses.
+    A store that cannot hold jobs refuses.
     """
     if not isinstance(store, Schedules):
         raise BadInput(
-            f"{store.url} keeps protocol jobs alone, which are guarded by their leases and are not held; "
+            f"{store.url} keeps protocol jobs alone, and holds none of them after a restoration; "
             "tally restored is for SQLite and PostgreSQL",
             url=store.url,
         )
