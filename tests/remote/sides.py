@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
 import msgspec
 import nats
 import redis
+from nats.errors import TimeoutError as NothingCame
 from nats.js.api import DiscardPolicy, StreamConfig
 from nats.js.errors import NotFoundError
 
@@ -33,6 +35,14 @@ class Side(ABC):
     @abstractmethod
     def directives(self) -> list[dict[str, Any]]:
         """Return all directives that the broker keeps."""
+
+    @abstractmethod
+    def take(self) -> list[dict[str, Any]]:
+        """Take the directives that wait, as a remote worker of the guide does: the broker is told so."""
+
+    @abstractmethod
+    def kept(self) -> int:
+        """Return how many directives and reports the broker keeps."""
 
     @abstractmethod
     def report(self, kind: str, token: str, body: bytes) -> Report:
@@ -66,6 +76,32 @@ class NatsSide(Side):
                 await client.close()
 
         return asyncio.run(read())
+
+    def take(self) -> list[dict[str, Any]]:
+        async def read() -> list[dict[str, Any]]:
+            client = await nats.connect(self.url)
+            try:
+                taken = await client.jetstream().pull_subscribe("WORK.>", durable="readers", stream="WORK")
+                found = await taken.fetch(10, timeout=1)
+                for message in found:
+                    await message.ack_sync()
+                return [msgspec.json.decode(each.data) for each in found]
+            except (NotFoundError, NothingCame):
+                return []
+            finally:
+                await client.close()
+
+        return asyncio.run(read())
+
+    def kept(self) -> int:
+        async def count() -> int:
+            client = await nats.connect(self.url)
+            jetstream = client.jetstream()
+            infos = [await jetstream.stream_info(name) for name in ("WORK", "WORK-reports")]
+            await client.close()
+            return sum(each.state.messages for each in infos)
+
+        return asyncio.run(count())
 
     def report(self, kind: str, token: str, body: bytes) -> Report:
         async def send() -> Report:
@@ -103,9 +139,27 @@ class RedisSide(Side):
 
     def directives(self) -> list[dict[str, Any]]:
         with redis.from_url(self.url) as client:
-            streams = [key for key in client.keys("tally:*-p*") if not key.startswith(b"tally:sent:")]
-            entries = [fields for stream in streams for _id, fields in client.xrange(stream)]
+            entries = [fields for stream in self._streams(client) for _id, fields in client.xrange(stream)]
             return [msgspec.json.decode(fields[b"directive"]) for fields in entries]
+
+    def take(self) -> list[dict[str, Any]]:
+        with redis.from_url(self.url) as client:
+            found = []
+            for stream in self._streams(client):
+                with suppress(redis.ResponseError):
+                    client.xgroup_create(stream, "readers", id="0")
+                for _stream, entries in client.xreadgroup("readers", "w", {stream: ">"}) or ():
+                    for entry, fields in entries:
+                        client.xack(stream, "readers", entry)
+                        found.append(msgspec.json.decode(fields[b"directive"]))
+            return found
+
+    def kept(self) -> int:
+        with redis.from_url(self.url) as client:
+            return sum(client.xlen(name) for name in (*self._streams(client), "tally:reports"))
+
+    def _streams(self, client: Any) -> list[bytes]:
+        return [key for key in client.keys("tally:*-p*") if not key.startswith(b"tally:sent:")]
 
     def report(self, kind: str, token: str, body: bytes) -> Report:
         with redis.from_url(self.url) as client:

@@ -5,46 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 import pytest
 
-from tallystick import Nats, RedisStream, RemoteStep, Tally
+from tallystick import Nats, RedisStream, Tally
 from tallystick.clock import VirtualClock
 from tallystick.engine.audit import audit
 from tallystick.errors import BadInput
 from tallystick.remote.publishers.endpoint import Outgoing
 from tallystick.worker.relays import relay as relaying
 from tests.patience import wait_until
-from tests.remote.brokers import nats_server, redis_server
-from tests.remote.sides import NatsSide, RedisSide, Side
+from tests.remote.sides import Side
 from tests.remote.test_publish import command, directive, look
-
-
-@pytest.fixture(params=["nats", "redis"])
-def side(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Side]:
-    starts, kind = {"nats": (nats_server, NatsSide), "redis": (redis_server, RedisSide)}[request.param]
-    folder = tmp_path / "broker"
-    folder.mkdir()
-    with starts(folder) as broker:
-        yield kind(broker)
-
-
-@pytest.fixture
-def clock() -> VirtualClock:
-    return VirtualClock()
-
-
-@pytest.fixture
-def app(side: Side, tmp_path: Path, clock: VirtualClock) -> Iterator[Tally]:
-    app = Tally(f"sqlite:///{tmp_path / 'books.db'}", clock=clock)
-    app.service("scan", via=side.endpoint)
-    steps = [RemoteStep("s0", service="scan"), RemoteStep("s1", service="scan")]
-    app.protocol("p", request_types=["scan"], steps=steps)
-    yield app
-    app.close()
 
 
 def report(said: dict[str, object], **members: object) -> bytes:

@@ -9,7 +9,8 @@ from tests.store.test_outbox_at_size import COMMAND, postgres_books, sqlite_book
 
 MANY = 20_000
 NUMBERS = {
-    "sqlite": f"WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {MANY}) SELECT n FROM n",
+    "sqlite": "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n "
+    f"WHERE n < {MANY}) SELECT n FROM n",
     "postgres": f"SELECT generate_series(1, {MANY}) AS n",
 }
 

@@ -1,7 +1,8 @@
 """NATS JetStream: a directive is out when the stream has it; reports come back over a stream of their own.
 
 The server drops copies: a directive that is published again has the same `Nats-Msg-Id`, and the stream
-remembers identifiers for longer than all tries of a directive take.
+remembers identifiers for longer than all tries of a directive take. Streams that are made here are work
+queues: what was acknowledged is gone. A stream that is there is left as it is.
 """
 
 from __future__ import annotations
@@ -99,6 +100,7 @@ class NatsPublisher(Publisher):
         self._clean = clean
         self._url, self._stream, self._credentials = url, stream, credentials
         self._client: Client | None = None
+        self._endless: set[str] = set()
         self._connecting = asyncio.Lock()
 
     async def publish(self, outgoing: Outgoing) -> None:
@@ -169,8 +171,6 @@ class NatsPublisher(Publisher):
     async def _jetstream(self) -> JetStreamContext:
         """Return the open connection, or open one and see that the streams are there."""
         import nats  # noqa: PLC0415 (as above)
-        from nats.js.api import StreamConfig  # noqa: PLC0415 (as above)
-        from nats.js.errors import NotFoundError  # noqa: PLC0415 (as above)
 
         async with self._connecting:
             if self._client is None or not self._client.is_connected:
@@ -187,17 +187,38 @@ class NatsPublisher(Publisher):
                     error_cb=_no_word,
                     name="tallystick",
                 )
-                jetstream = self._client.jetstream()
                 for name in (self._stream, f"{self._stream}-reports"):
-                    try:
-                        await jetstream.stream_info(name)
-                    except NotFoundError:
-                        await jetstream.add_stream(
-                            StreamConfig(
-                                name=name, subjects=[f"{name}.>"], duplicate_window=budget_ms(1) / 1000
-                            )
-                        )
+                    await self._see_stream(self._client.jetstream(), name)
             return self._client.jetstream()
+
+    async def _see_stream(self, jetstream: JetStreamContext, name: str) -> None:
+        """Make a stream that is missing; of one that keeps everything for ever say so, once."""
+        from nats.js.api import RetentionPolicy, StreamConfig  # noqa: PLC0415 (as above)
+        from nats.js.errors import NotFoundError  # noqa: PLC0415 (as above)
+
+        try:
+            config = (await jetstream.stream_info(name)).config
+        except NotFoundError:
+            made = StreamConfig(
+                name=name,
+                subjects=[f"{name}.>"],
+                retention=RetentionPolicy.WORK_QUEUE,
+                duplicate_window=budget_ms(1) / 1000,
+            )
+            await jetstream.add_stream(made)
+            return
+        limits = (config.max_age, config.max_msgs, config.max_bytes, config.max_msgs_per_subject)
+        is_endless = config.retention == RetentionPolicy.LIMITS and not any(
+            (each or 0) > 0 for each in limits
+        )
+        if is_endless and name not in self._endless:
+            self._endless.add(name)
+            _log.warning(
+                "the stream %s of NATS keeps every message for ever, also those that were acknowledged: "
+                "make it a work queue, or give it a max_age",
+                name,
+                extra={"action": "stream.endless"},
+            )
 
 
 async def _no_word(_error: Exception) -> None:

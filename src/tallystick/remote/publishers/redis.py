@@ -35,12 +35,33 @@ _AT_ONCE: Final = 64
 _LEFT_MS: Final = 30_000
 _ANSWER_SECONDS: Final = 3_600
 
-# One step for Redis: what is remembered is not added, and what could not be added is not remembered.
+# One step for Redis: what is remembered is not added, and what could not be added is not remembered. Then all
+# that every group of readers has acknowledged is removed; a stream without groups is left to its readers.
 _ADD: Final = """
 if redis.call('EXISTS', KEYS[1]) == 0 then
   redis.call('XADD', KEYS[2], '*', 'id', ARGV[2], 'directive', ARGV[3])
   redis.call('SET', KEYS[1], '1', 'EX', ARGV[1])
 end
+local function parts(id)
+  local ms, number = string.match(id, '^(%d+)-(%d+)$')
+  return tonumber(ms), tonumber(number)
+end
+local function is_before(one, other)
+  local ms, number = parts(one)
+  local other_ms, other_number = parts(other)
+  return ms < other_ms or (ms == other_ms and number < other_number)
+end
+local needed = nil
+for _, fields in ipairs(redis.pcall('XINFO', 'GROUPS', KEYS[2])) do
+  local group = {}
+  for at = 1, #fields, 2 do group[fields[at]] = fields[at + 1] end
+  local first = group['last-delivered-id']
+  if group['pending'] > 0 then
+    first = redis.call('XPENDING', KEYS[2], group['name'])[2]
+  end
+  if needed == nil or is_before(first, needed) then needed = first end
+end
+if needed ~= nil then redis.pcall('XTRIM', KEYS[2], 'MINID', needed) end
 """
 
 _log = logging.getLogger("tallystick.worker")
