@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tallystick.core.lifecycles import JOB, JobState
+from tallystick.core.remote.plans import Hearing
 from tallystick.core.remote.requests import (
     ExpireStep,
     ProtocolRequest,
@@ -19,9 +20,9 @@ from tallystick.core.remote.requests import (
 )
 from tallystick.store.azure import keys
 from tallystick.store.azure.changing import Here, change, renew
-from tallystick.store.azure.requests import Asking, Reply, Request, find
+from tallystick.store.azure.due import come, for_strangers, for_sweep, look, sweep
+from tallystick.store.azure.requests import Asking, Reply, Request
 from tallystick.store.azure.submitting import submit
-from tallystick.store.azure.sweeping import come, is_due_step, look
 from tests.azure.service import Tables
 from tests.azure.worlds import ModelSubject, judge, mend, run_out
 
@@ -54,17 +55,29 @@ def swept(job_id: str) -> Verb:
     """Return what the sweep does for one job: it looks, and acts on what is due."""
 
     def verb(here: Here) -> Asking[Any]:
-        heard = []
-        for row in (yield from find(come(keys.due_partition(job_id), here.now(), 10))):
+        heard, now = list[Hearing](), here.now()
+        for row in (yield from come(keys.due_partition(job_id), now, 10, for_sweep(now))):
+            seen = yield from sweep(row, here)
+            if seen is not None:
+                expired = yield from change(ExpireStep(job_id, here.token), here)
+                heard.append(expired.hearing)
+        return heard
+
+    return verb
+
+
+def relayed(job_id: str) -> Verb:
+    """Return what a relay does for one job: it looks for what is due for endpoints, and takes it."""
+
+    def verb(here: Here) -> Asking[Any]:
+        heard = list[Hearing]()
+        for row in (yield from come(keys.due_partition(job_id), here.now(), 10, for_strangers(()))):
             seen = yield from look(row, here)
-            if seen is None:
-                continue
-            pending = seen.picture.pending
-            if is_due_step(seen.picture, here.now()):
-                heard.append((yield from change(ExpireStep(job_id, here.token), here)).hearing)
-            elif pending is not None:
+            pending = None if seen is None else seen.picture.pending
+            if pending is not None:
                 take = TakeDirective(job_id, pending.step_id, pending.attempt_no)
-                heard.append((yield from change(take, here)).hearing)
+                taken = yield from change(take, here)
+                heard.append(taken.hearing)
         return heard
 
     return verb

@@ -7,7 +7,7 @@ every state the sweep alone must bring the job to its end.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tallystick.core.lifecycles import JobState, StepState
 from tallystick.core.remote.requests import (
@@ -20,11 +20,21 @@ from tallystick.core.remote.requests import (
 )
 from tallystick.store.azure import keys
 from tallystick.store.azure.changing import Here
-from tallystick.store.azure.requests import Reply
+from tallystick.store.azure.requests import Asking, Reply
 from tallystick.testing.conformance.protocol_runs import OK, PUSHED, RETRY, RunningProtocol
-from tests.azure.interleaving import Verb, asked, mended, subject_of, swept
+from tests.azure.interleaving import Verb, asked, mended, relayed, subject_of, swept
 from tests.azure.service import Tables
 from tests.azure.worlds import ModelSubject
+
+
+def _looked(job_id: str) -> Verb:
+    """Return the turn of a worker: it sweeps, then it relays. Between the two it may die."""
+
+    def verb(here: Here) -> Asking[Any]:
+        heard = yield from swept(job_id)(here)
+        return heard, (yield from relayed(job_id)(here))
+
+    return verb
 
 
 class Stand(NamedTuple):
@@ -98,7 +108,7 @@ class Lives:
         verbs = [(stand.now, asked(request)) for request in said]
         if first_tries or step.state == StepState.FAILED_RETRY:
             due = min(keys.due_instant(row.rk) for row in subject.rows(keys.DUE))
-            verbs.append((max(stand.now, due), swept(self._job_id)))
+            verbs.append((max(stand.now, due), _looked(self._job_id)))
         return verbs
 
     def _done(self, tables: Tables, now: int, verb: Verb) -> list[Stand]:

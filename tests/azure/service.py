@@ -78,7 +78,7 @@ class Tables:
             and (pk == asked.pk if asked.pk_below is None else asked.pk <= pk < asked.pk_below)
             and asked.low <= rk
             and (asked.below is None or rk < asked.below)
-            and all(row[1].get(name) == value for name, value in asked.where)
+            and all(_holds(row[1].get(name), *condition) for name, *condition in asked.where)
         ]
         return sorted(found)[: asked.limit] if len(found) > 1 else found
 
@@ -108,6 +108,13 @@ class Tables:
             self.rows[key] = (tags[-1], {**before, **each.values})
             self.prints[key] = hash(frozenset(self.rows[key][1].items()))
         return Wrote(tuple(tags))
+
+
+def _holds(value: object, compared: str, text: str) -> bool:
+    """Tell whether a property is as a request wants it; one that is not there never is."""
+    if not isinstance(value, str):
+        return False
+    return {"eq": value == text, "ne": value != text, "ge": value >= text, "lt": value < text}[compared]
 
 
 class ModelClient:

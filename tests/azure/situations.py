@@ -26,7 +26,7 @@ from tallystick.testing.conformance.protocol_runs import (
     RunningProtocol,
     command,
 )
-from tests.azure.interleaving import Pair, Verb, asked, swept
+from tests.azure.interleaving import Pair, Verb, asked, relayed, swept
 from tests.azure.worlds import ModelSubject
 
 Bring = Callable[[RunningProtocol], object]
@@ -51,6 +51,12 @@ def _waits(run: RunningProtocol) -> None:
     run.until(run.picture.steps[0].lease_expires_at or 0)
 
 
+def _left_to_relays(run: RunningProtocol) -> None:
+    run.until(run.subject.clock.wall_ms() + 30_000)
+    assert isinstance(run.subject, ModelSubject)
+    assert run.subject.store.due_steps(10) == []
+
+
 def _asked_to_end(run: RunningProtocol) -> None:
     _at_work(run)
     run.apply(CancelProtocol(run.job_id))
@@ -59,6 +65,7 @@ def _asked_to_end(run: RunningProtocol) -> None:
 SITUATIONS: dict[str, tuple[Policy, Bring]] = {
     "submitted": (PUSHED, _nothing),
     "to be taken": (PUSHED, lambda run: run.until(run.subject.clock.wall_ms() + 30_000)),
+    "left to relays": (PUSHED, _left_to_relays),
     "to be asked for": (PULLED, _nothing),
     "looked at early": (PULLED, lambda run: run.until(run.subject.clock.wall_ms() + 30_000)),
     "out": (PUSHED, lambda run: run.publish()),
@@ -83,7 +90,7 @@ def verbs(run: RunningProtocol) -> dict[str, Verb]:
         "force": CancelProtocol(run.job_id, force=True),
     }
     made: dict[str, Verb] = {name: asked(request) for name, request in found.items()}
-    made["sweep"] = swept(run.job_id)
+    made["sweep"], made["relay"] = swept(run.job_id), relayed(run.job_id)
     if row is not None:
         made["take"] = asked(TakeDirective(run.job_id, row.step_id, row.attempt_no))
         made["not published"] = asked(NotPublished(fence, row.tries, "gone", final=True))

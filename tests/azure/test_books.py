@@ -6,13 +6,23 @@ from collections.abc import Callable
 
 import pytest
 
+from tallystick.core.remote.policy import Policy
+from tallystick.core.remote.requests import (
+    AckStep,
+    AnswerStep,
+    CancelProtocol,
+    DeliverDirective,
+)
 from tallystick.engine.audit.jobs import audit
 from tallystick.engine.audit.whole_store import verify
 from tallystick.store.azure import keys
+from tallystick.store.azure.changing import ALONE_MS
 from tallystick.store.azure.requests import Drop, Put, Row, write
-from tallystick.testing.conformance.protocol_runs import PULLED, RunningProtocol
+from tallystick.testing.conformance.drafts import done
+from tallystick.testing.conformance.protocol_runs import OK, PULLED, PUSHED, RunningProtocol
 from tests.azure.subject import AzureSubject
-from tests.azure.worlds import ModelSubject
+from tests.azure.test_prefixes import VERBS, Setup, cut
+from tests.azure.worlds import ModelSubject, judge, run_out
 
 HOUR_MS = 3_600_000
 
@@ -54,16 +64,81 @@ def test_what_was_changed_by_hand_is_found(check: str):
     assert check in {finding.check for finding in audit(subject.store).findings}
 
 
+def lose_looks(subject: AzureSubject) -> None:
+    """Delete by hand what says when to look at jobs."""
+    for row in subject.rows(keys.DUE):
+        subject.store.client.ask(write(Drop(keys.DUE, row.pk, row.rk)))
+
+
 def test_the_doctor_finds_a_job_that_nobody_would_look_at():
     subject = ModelSubject()
     run = RunningProtocol(subject)
     subject.clock.advance(HOUR_MS)
     assert not subject.store.inspect().health().problems
-    row = one(subject, keys.DUE)
-    subject.store.client.ask(write(Drop(keys.DUE, row.pk, row.rk)))
+    lose_looks(subject)
     (problem,) = subject.store.inspect().health().problems
     assert run.job_id in problem
     assert "when to look" in problem
+    assert "an ACK, a RESULT or `tally cancel` mends it" in problem
+
+
+MENDING: dict[str, tuple[Policy, Setup]] = {
+    name: verb for name, verb in VERBS.items() if not name.startswith("heartbeat")
+} | {
+    "late ack": (PULLED, lambda run: AckStep(run.fence._replace(lease_id="old"))),
+    "result of a step that is over": (
+        PUSHED,
+        lambda run: run.publish() and AnswerStep(run.fence, OK, "next"),
+    ),
+    "cancel twice": (PUSHED, lambda run: run.publish() and run.apply(cancel(run)) and cancel(run)),
+}
+
+
+def cancel(run: RunningProtocol) -> CancelProtocol:
+    return CancelProtocol(run.job_id)
+
+
+@pytest.mark.parametrize("name", MENDING)
+@pytest.mark.parametrize("remembers", [True, False], ids=["by who remembers the job", "by another"])
+def test_what_the_doctor_says_mends_a_job_that_nobody_would_look_at(name: str, *, remembers: bool):
+    policy, setup = MENDING[name]
+    subject = ModelSubject()
+    run = RunningProtocol(subject, 2, policy)
+    request = setup(run)
+    subject.clock.advance(ALONE_MS)
+    lose_looks(subject)
+    if not remembers:
+        subject = run.subject = subject.reopened()
+    done(subject.store, request)
+    judge(subject, swept=False)
+    run_out(subject)
+    judge(subject)
+
+
+@pytest.mark.parametrize("name", MENDING)
+def test_a_mending_that_was_cut_off_is_ended_by_itself(name: str):
+    policy, setup = MENDING[name]
+    for after in range(100):
+        subject = ModelSubject()
+        run = RunningProtocol(subject, 2, policy)
+        request = setup(run)
+        subject = run.subject = subject.reopened()
+        subject.clock.advance(ALONE_MS)
+        lose_looks(subject)
+        if cut(subject, request, after):
+            return
+        done(subject.reopened().store, request)
+        judge(subject, swept=False)
+    raise AssertionError("it never ends")
+
+
+def test_a_row_that_was_lost_is_written_when_the_next_one_takes_its_place():
+    subject = ModelSubject()
+    run = RunningProtocol(subject, 1, PULLED)
+    lose_looks(subject)
+    subject.clock.advance(1_000)
+    run.apply(DeliverDirective(run.job_id, "s0", 1, "w"))
+    judge(subject, swept=False)
 
 
 def test_the_doctor_finds_a_copy_that_is_behind():

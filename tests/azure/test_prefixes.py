@@ -194,7 +194,8 @@ def left(name: str, after: int) -> tuple[RunningProtocol, ModelSubject] | None:
 
 def next_look(subject: ModelSubject) -> int:
     """Return how long it is until the sweep looks at the job, whose row is the only one."""
-    return min(keys.due_instant(row.rk) for row in subject.rows(keys.DUE)) - subject.clock.wall_ms()
+    looks = [max(keys.due_instant(row.rk), int(row.values["look_at"] or 0)) for row in subject.rows(keys.DUE)]
+    return min(looks) - subject.clock.wall_ms()
 
 
 @pytest.mark.parametrize("name", VERBS)

@@ -12,10 +12,10 @@ import pytest
 from tallystick.core.remote.plans import ProtocolPlan
 from tallystick.core.remote.requests import AnswerStep, ExpireStep
 from tallystick.errors import StoreBusy
-from tallystick.store.azure import changing, keys, store, submitting, sweeping, tail
+from tallystick.store.azure import changing, due, keys, submitting, tail
 from tallystick.store.azure.changing import Here
 from tallystick.store.azure.heads import Seen
-from tallystick.store.azure.requests import Asking, Drop, Put, Reply, Together, Wrote, write
+from tallystick.store.azure.requests import Asking, Drop, Put, Reply, Row, Together, Wrote, write
 from tallystick.testing.conformance.drafts import done
 from tallystick.testing.conformance.protocol_runs import PULLED, PUSHED, RETRY, RunningProtocol, command
 from tests.azure import interleaving
@@ -24,6 +24,13 @@ from tests.azure.lives import Lives
 from tests.azure.situations import SITUATIONS, pairs, search, search_submissions, verbs
 from tests.azure.test_prefixes import VERBS
 from tests.azure.worlds import ModelSubject, judge, mend, run_out
+
+
+@pytest.fixture(autouse=True)
+def one_partition(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Note all looks in one partition: the jobs of a search are one or two, and each look reads them all."""
+    monkeypatch.setattr(keys, "DUE_PARTITIONS", ("00",))
+
 
 SHARE = 40
 """Of so many pairs one is tried in `make test`; all of them are a minute or two of `make test-long`."""
@@ -71,6 +78,7 @@ def test_any_two_processes_at_once_and_any_crash(situation: str, steps: int):
     ("situation", "names"),
     [
         ("to be taken", ("take", "sent", "sweep")),
+        ("left to relays", ("relay", "sweep", "ack")),
         ("late", ("sweep", "sweep", "ok")),
         ("at work", ("ok", "cancel", "heartbeat")),
         ("at work", ("retry", "force", "sweep")),
@@ -191,21 +199,21 @@ def _a_changed_copy_is_a_finished_one(seen: Seen) -> Asking[Seen]:
     return seen._replace(copy_n=seen.head.n, copy_etag=reply.etags[0] if isinstance(reply, Wrote) else None)
 
 
-_write, _make, _finish, _due_row, _look = (
+_write, _make, _finish, _due_row, _look, _leave = (
     changing._write,
     submitting._make,
     tail.finish,
     keys.due_row,
-    sweeping.look,
+    due.look,
+    due._leave,
 )
 
 
 def _due_before_truth(seen: Seen, plan: ProtocolPlan | None, now: int, token: str) -> Asking[object]:
     after = changing.applied(seen, plan, now, token).head
     if after.former is not None:
-        job_id = after.job.job_id
-        armed = tail.due_put(job_id, after.armed, after.job.tenant_id, after.month)
-        yield from write(Together((armed, Drop(keys.DUE, keys.due_partition(job_id), after.former))))
+        armed = tail.due_put(after)
+        yield from write(Together((armed, Drop(keys.DUE, armed.pk, after.former))))
     return (yield from _write(seen, plan, now, token))
 
 
@@ -248,21 +256,27 @@ def _truth_before_due(born: Seen, plan: ProtocolPlan, here: Here) -> Asking[obje
         return ended.value
 
 
+def _left_for_good(row: Row, _until: int) -> Asking[None]:
+    return (yield from _leave(row, 10**14))
+
+
 MUTANTS: dict[str, dict[object, dict[str, object]]] = {
     "a changed copy is a finished one": {tail: {"_copy": _a_changed_copy_is_a_finished_one}},
     "when to look is written before the truth": {changing: {"_write": _due_before_truth}},
     "keys of what is due are used twice": {keys: {"due_row": _keys_used_twice}},
     "the next look is written before a try is taken": {
         interleaving: {"look": _later_before_taking},
-        store: {"look": _later_before_taking},
+        due: {"look": _later_before_taking},
     },
     "the copy is written first": {
         tail: {"finish": _copy_first},
         changing: {"finish": _copy_first},
         submitting: {"finish": _copy_first},
-        sweeping: {"finish": _copy_first},
+        due: {"finish": _copy_first},
     },
     "the truth is written before when to look": {submitting: {"_make": _truth_before_due}},
+    "a look is not moved to the relays of a directive": {changing: {"reader_of": lambda *_about: ""}},
+    "what is left to relays is left for good": {due: {"_leave": _left_for_good}},
 }
 
 
@@ -280,6 +294,7 @@ def mutated(name: str) -> Iterator[None]:
 
 TRIALS: list[Callable[[], object]] = [
     lambda: search("to be taken", "sweep", "take"),
+    lambda: search("to be taken", "relay", "sweep"),
     lambda: search("late", "sweep", "ok"),
     lambda: search("at work", "ok", "cancel"),
     lambda: search("to be tried again", "sweep", "sweep"),

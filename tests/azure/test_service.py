@@ -35,7 +35,8 @@ def drawn(chance: random.Random, known: Tags) -> Request:
             return Get(keys.DUE, "00", chance.choice(ROWS))
         case 1:
             low, below = sorted(chance.choices(("", "a", "b", "c", "d"), k=2))
-            where = (("word", chance.choice("xy")),) if chance.random() < 0.5 else ()
+            compared = chance.choice(("eq", "ne", "ge", "lt"))
+            where = (("word", compared, chance.choice(("", "x", "y"))),) if chance.random() < 0.5 else ()
             return Find(keys.DUE, "00", low, below, chance.choice((None, 1, 2)), where)
         case 2 | 3:
             return written(chance, chance.choice(ROWS), known)
@@ -52,7 +53,7 @@ def in_transaction(chance: random.Random, row: str, known: Tags) -> Put | Drop:
 def written(chance: random.Random, row: str, known: Tags) -> Put:
     had = len(known.get(row, ()))
     etag = str(max(0, had - chance.choice((1, 1, 1, 2)))) if had and chance.random() < 0.7 else None
-    values = {"word": chance.choice("xy"), "number": chance.choice((1, 2**40))}
+    values = {"word": chance.choice(("", "x", "y", ">z", "<z")), "number": chance.choice((1, 2**40))}
     if chance.random() < 0.3:
         values.pop("word")
     return Put(keys.DUE, "00", row, values, etag, merge=etag is not None and chance.random() < 0.5)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from tallystick.core.remote.requests import ExpireStep, NotPublished, StepFence, TakeDirective
 from tallystick.engine.audit.jobs import audit
 from tallystick.store.azure import keys
+from tallystick.store.azure.changing import LOOK_MS
 from tallystick.store.azure.entities import unpacked
-from tallystick.store.azure.heads import read_job, wake
+from tallystick.store.azure.heads import Seen, read_job, wake
 from tallystick.store.azure.requests import Find, find
 from tallystick.store.azure.store import AzureStore
 from tallystick.testing.conformance.drafts import FRESH, done
@@ -98,12 +99,23 @@ def judge(subject: AzureSubject, *, swept: bool = True, lags: bool = False) -> N
             assert at is not None
             assert seen.head.armed in due, "nobody would ever look at it"
             assert keys.due_instant(seen.head.armed) <= max(at, subject.clock.wall_ms())
+            judge_look(subject, seen)
             due.remove(seen.head.armed)
         pending = seen.picture.pending
         if pending is not None and pending.is_pulled:
             assert keys.ready_place(pending) in ready, "no remote worker could ask for it"
     found = audit(store).findings
     assert not found, found
+
+
+def judge_look(subject: AzureSubject, seen: Seen) -> None:
+    """Insist that the row which says when to look at a job is read by those that have to act."""
+    (row,) = (row for row in subject.rows(keys.DUE) if row.rk == seen.head.armed)
+    pending = seen.picture.pending
+    if pending is not None and not pending.is_pulled:
+        assert row.values["reader"] == keys.relay_to(pending.via), "no relay would ever take it"
+    left = str(row.values["look_at"])
+    assert not left or int(left) <= subject.clock.wall_ms() + LOOK_MS, "the sweep would not look at it"
 
 
 def is_whole(store: AzureStore, job_id: str) -> bool:

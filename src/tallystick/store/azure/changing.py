@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from tallystick.core.chain import Chain
 from tallystick.core.lease import WORK_LEASE_MS
-from tallystick.core.lifecycles import StepState
+from tallystick.core.lifecycles import OutboxState
 from tallystick.core.pictures import Message, Now
 from tallystick.core.remote.plans import (
     Hearing,
@@ -24,7 +24,7 @@ from tallystick.core.remote.plans import (
     stale_report,
 )
 from tallystick.core.remote.requests import ProtocolRequest, RenewStep
-from tallystick.core.remote.rows import OutboxRow, ProtocolPicture, ProtocolStep, outbox_id
+from tallystick.core.remote.rows import OutboxRow, ProtocolPicture
 from tallystick.core.verbs.protocol.deciding import decide
 from tallystick.errors import InvariantBroken, StoreBusy
 from tallystick.store.azure import keys
@@ -36,12 +36,12 @@ from tallystick.store.azure.heads import (
     Seen,
     fact_of,
     head_values,
-    read_job,
+    reader_of,
     step_values,
     wake,
 )
-from tallystick.store.azure.requests import Asking, Find, Put, ServiceRefusal, Together, Value, find, write
-from tallystick.store.azure.tail import finish, load
+from tallystick.store.azure.requests import Asking, Put, ServiceRefusal, Together, Value, write
+from tallystick.store.azure.tail import finish, load, mend, truth
 from tallystick.store.sql.protocols import ABSENT
 
 AGAIN_MAX: Final = 50
@@ -50,6 +50,14 @@ AGAIN_MAX: Final = 50
 LOOK_MS: Final = WORK_LEASE_MS
 """After how long at the latest a sweep looks at a job that is open, whatever its lease: what a process that
 died has left of a change waits for that look."""
+
+ALONE_MS: Final = 1_000
+"""After how long without a change the next one sees to it that the row which says when to look is there."""
+
+
+def is_left_alone(head: Head, now: int) -> bool:
+    """Tell whether a job goes on and was not changed for a while."""
+    return not head.is_final and head.updated_at + ALONE_MS <= now
 
 
 class Here(NamedTuple):
@@ -85,6 +93,8 @@ def change(request: ProtocolRequest, here: Here, carried: Seen | None = None) ->
                 seen, carried = None, None  # what changes nothing is answered from what is there now
                 continue
             yield from _keep_refused(request, plan, now)
+            if is_left_alone(seen.head, now):
+                yield from mend(seen.head)
             return Changed(plan.hearing, seen)
         reply, seen = yield from _write(seen, plan, now, here.token)
         if not isinstance(reply, ServiceRefusal):
@@ -98,7 +108,7 @@ def change(request: ProtocolRequest, here: Here, carried: Seen | None = None) ->
 def renew(request: RenewStep, here: Here) -> Asking[Changed]:
     """Take a heartbeat: the row of the step alone, of a job that was read now; before any ACK it is one."""
     for _time in range(AGAIN_MAX):
-        seen = read_job((yield from find(Find(keys.STEPS, keys.encoded(request.job_id)))))
+        seen = yield from truth(request.job_id)
         if seen is None:
             return Changed(ABSENT)
         now = here.now()
@@ -161,25 +171,26 @@ def _step_put(kept: KeptStep) -> Put:
 
 def applied(seen: Seen, plan: ProtocolPlan | None, now: int, token: str) -> Seen:
     """Return a job as a plan makes it, with what its tail is to write."""
-    head, steps = seen.head, list(seen.steps)
-    job, pending, message, redo = head.job, head.pending, head.message, HeadRedo(gone=[])
+    head, steps, redo = seen.head, list(seen.steps), HeadRedo()
+    job, pending, message, taken_by = head.job, head.pending, head.message, None
     for each in () if plan is None else plan.writes:
         match each:
             case MoveProtocolJob():
                 job = each.job
             case MoveProtocolStep():
-                steps[each.step.step_index] = steps[each.step.step_index]._replace(
-                    step=each.step, updated_at=now
-                )
+                at = each.step.step_index
+                steps[at] = steps[at]._replace(step=each.step, updated_at=now)
             case MoveOutbox():
-                redo.moved, pending = each.row._replace(payload=""), each.row
+                pending, taken_by = each.row._replace(payload=""), each.row.taken_by
+                redo.moved, redo.gone = pending, _ready(pending)
             case InsertOutbox():
-                redo.made, pending = each.row._replace(payload=""), each.row
+                pending = each.row._replace(payload="")
+                redo.made, redo.ready = pending, _ready(pending)
             case InsertAnswer():
                 message = _put_message(steps, each.message, message)
             case _:
                 raise InvariantBroken(f"job {job.job_id} exists already: {each}")
-    if pending is not None and pending.state != "PENDING":
+    if pending is not None and pending.state != OutboxState.PENDING:
         pending = None
     facts, chain = head.facts, head.chain
     if plan is not None and plan.told is not None:
@@ -189,10 +200,14 @@ def applied(seen: Seen, plan: ProtocolPlan | None, now: int, token: str) -> Seen
         facts, chain = end.n, end.head.hex()
     after = head._replace(
         job=job, n=head.n + 1, updated_at=now, facts=facts, chain=chain, by=token, former=None,
-        pending=None if pending is None else pending._replace(payload=""), message=message, redo=redo,
+        pending=pending, message=message, redo=redo,
     )  # fmt: skip
-    after = _given(after, [kept.step for kept in steps])
-    return seen._replace(head=_armed(after, [kept.step for kept in steps], now), steps=tuple(steps))
+    picture = ProtocolPicture(job, tuple(kept.step for kept in steps), pending)
+    reader = reader_of(picture, taken_by, head.reader)
+    is_for_others = taken_by is not None or reader not in ("", head.reader)
+    after = _armed(after, picture, reader, now, is_for_others=is_for_others)
+    redo.mends = after.former is None and not after.is_final and is_left_alone(head, now)
+    return seen._replace(head=after, steps=tuple(steps))
 
 
 def _put_message(steps: list[KeptStep], message: Message, of_job: Message | None) -> Message | None:
@@ -204,44 +219,21 @@ def _put_message(steps: list[KeptStep], message: Message, of_job: Message | None
     return message
 
 
-def _given(head: Head, steps: list[ProtocolStep]) -> Head:
-    """Keep the index of what remote workers may ask for, and were given, with the job."""
-    redo = head.redo
-    made = None if redo.made is None else OutboxRow._make(redo.made)
-    moved = None if redo.moved is None else OutboxRow._make(redo.moved)
-    active = next((step for step in steps if step.is_open), None)
-    awaits = active is not None and active.state == StepState.AWAITING_ACK
-    name = "" if active is None else outbox_id(active.job_id, active.step_id, active.attempt_no)
-    worker = moved.taken_by if moved is not None and awaits else None
-    before = None if head.given is None else keys.given_place(*_split(head.given))
-    if moved is not None and moved.is_pulled:
-        redo.gone.append(keys.ready_place(moved))
-    if worker is not None:
-        redo.ready = keys.given_place(worker, name)
-        return head._replace(given=f"{name} {worker}")
-    if before is not None and not (awaits and head.given is not None and head.given.startswith(f"{name} ")):
-        redo.gone.append(before)
-        head = head._replace(given=None)
-    if made is not None and made.is_pulled:
-        redo.ready = keys.ready_place(made)
-    return head
+def _ready(row: OutboxRow) -> keys.Place | None:
+    """Return where it is noted that remote workers may ask for a directive, if they may."""
+    return keys.ready_place(row) if row.is_pulled else None
 
 
-def _split(given: str) -> tuple[str, str]:
-    name, _, worker = given.partition(" ")
-    return worker, name
-
-
-def _armed(head: Head, steps: list[ProtocolStep], now: int) -> Head:
-    """Move the row that says when to look: to an earlier instant, or if its own has come.
+def _armed(head: Head, picture: ProtocolPicture, reader: str, now: int, *, is_for_others: bool) -> Head:
+    """Move the row that says when to look: to an earlier instant, if its own has come, or to others.
 
     A row is never used twice: its key has the version that wanted it.
     """
-    at = wake(ProtocolPicture(head.job, tuple(steps), head.pending))
+    at = wake(picture)
     if at is None:
         return head
-    at = min(at, now + LOOK_MS)
-    noted = keys.due_instant(head.armed)
-    if at < noted or noted <= now < at:
-        return head._replace(armed=keys.due_row(at, head.job.job_id, head.n), former=head.armed)
+    at, noted = min(at, now + LOOK_MS), keys.due_instant(head.armed)
+    if at < noted or noted <= now < at or is_for_others:
+        armed = keys.due_row(at, head.job.job_id, head.n)
+        return head._replace(armed=armed, former=head.armed, reader=reader)
     return head

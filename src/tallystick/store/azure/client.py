@@ -204,19 +204,22 @@ class Client:
         if request.below is not None:
             asked.append("RowKey lt @below")
             values["below"] = request.below
-        for at, (name, value) in enumerate(request.where):
-            asked.append(f"{name} eq @where{at}")
+        for at, (name, compared, value) in enumerate(request.where):
+            asked.append(f"{name} {compared} @where{at}")
             values[f"where{at}"] = value
         page = PAGE_ROWS_MAX if request.limit is None else min(request.limit, PAGE_ROWS_MAX)
         found = self._tables[request.table].query_entities(
             " and ".join(asked), parameters=values, results_per_page=page
         )
         rows: list[Row] = []
-        async for entity in found:
-            rows.append(_row(entity))
+        pages = found.by_page()
+        self.requests -= 1  # each page is a request of its own
+        async for page in pages:
+            self.requests += 1
+            rows += [_row(entity) async for entity in page]
             if request.limit is not None and len(rows) >= request.limit:
                 break
-        return rows
+        return rows[: request.limit]
 
     def create(self) -> None:
         """Make the tables that are not there."""

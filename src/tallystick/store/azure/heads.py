@@ -37,7 +37,9 @@ class HeadRedo(msgspec.Struct, array_like=True):
     moved: tuple[object, ...] | None = None
     fact: tuple[object, ...] | None = None
     ready: Place | None = None
-    gone: list[Place] = []
+    gone: Place | None = None
+    # Whether the row that says when to look is written again, if it should be there and is not.
+    mends: bool = False
 
 
 class Head(NamedTuple):
@@ -52,10 +54,10 @@ class Head(NamedTuple):
     facts: int
     chain: str
     armed: str
+    # What reads the row that says when to look: relays to an endpoint, a remote worker, or the sweep alone.
+    reader: str
     by: str
     former: str | None = None
-    # The worker that was given the directive that awaits its ACK.
-    given: str | None = None
     pending: OutboxRow | None = None
     message: Message | None = None
     redo: HeadRedo = HeadRedo()
@@ -123,6 +125,22 @@ def wake(picture: ProtocolPicture) -> int | None:
     return step.lease_expires_at
 
 
+def reader_of(picture: ProtocolPicture, taken_by: str | None, before: str) -> str:
+    """Return who besides the sweep looks for the row that says when to look at a job.
+
+    The relays to the endpoint of a directive that is not out, or the remote worker that was given one and has
+    not acknowledged it: it is known when it was given it, and remembered from `before`.
+    """
+    step, row = picture.active, picture.pending
+    if row is not None and not row.is_pulled:
+        return keys.relay_to(row.via)
+    if step is None or step.state != StepState.AWAITING_ACK:
+        return ""
+    if taken_by is not None:
+        return keys.given_to(taken_by)
+    return before if before.startswith(keys.WORKERS) else ""
+
+
 # --- rows
 
 
@@ -142,7 +160,18 @@ def head_values(head: Head) -> Values:
     )
 
 
-_PLAIN: Final = ("n", "month", "created_at", "updated_at", "facts", "chain", "armed", "by", "former", "given")
+_PLAIN: Final = (
+    "n",
+    "month",
+    "created_at",
+    "updated_at",
+    "facts",
+    "chain",
+    "armed",
+    "reader",
+    "by",
+    "former",
+)
 
 
 def read_head(values: Values) -> Head | None:

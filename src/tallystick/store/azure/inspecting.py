@@ -17,7 +17,7 @@ from tallystick.store.azure.entities import unpacked
 from tallystick.store.azure.heads import Head, KeptStep, Seen, read_head, read_outbox
 from tallystick.store.azure.nothing_kept import NothingKept
 from tallystick.store.azure.requests import Asking, Find, find, get
-from tallystick.store.azure.tail import load
+from tallystick.store.azure.tail import load, truth
 from tallystick.store.inspection import Health, Inspection, JobHead, Reserved, StaleReports
 
 T = TypeVar("T")
@@ -176,7 +176,7 @@ class AzureInspection(NothingKept):
         """Read directives in a state, those of the last two months: the outbox has no other order."""
         if tenant_id is None:
             raise BadInput("in Azure Tables directives are listed for one tenant: name it")
-        where = (("state", state), *(() if service is None else (("service", service),)))
+        where = (("state", "eq", state), *(() if service is None else (("service", "eq", service),)))
         found: list[OutboxRow] = []
         for month in keys.months_back(keys.month_of(self._now()), 2):
             rows = self._ask(find(Find(keys.OUTBOX, keys.key(tenant_id, month), where=where)))
@@ -224,7 +224,7 @@ class AzureInspection(NothingKept):
         return StaleReports(len(rows), max((unpacked(row.values)["at"] for row in rows), default=None))
 
     def _seen(self, job_id: str) -> Seen | None:
-        return self._ask(reading.truth(job_id))
+        return self._ask(truth(job_id))
 
     def _words(self, job_id: str) -> list[Message]:
         seen = self._seen(job_id)
@@ -254,7 +254,9 @@ def _behind(job_id: str, now: int) -> Asking[list[str]]:
             "start a worker, whose sweep finishes it"
         )
     if not head.is_final and (yield from get(keys.DUE, keys.due_partition(job_id), head.armed)) is None:
-        found.append(f"job {job_id}: no row says when to look at it; any callback or `tally cancel` mends it")
+        found.append(
+            f"job {job_id}: no row says when to look at it; an ACK, a RESULT or `tally cancel` mends it"
+        )
     return found
 
 

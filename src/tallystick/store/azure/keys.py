@@ -29,7 +29,11 @@ TABLES: Final = (JOBS, STEPS, OUTBOX, EVENTS, IDEMPOTENCY, DUE, READY, KEYS, STA
 HEAD: Final = "!head"
 """The row of a job among its steps: it sorts before all of them."""
 
-DUE_PARTITIONS: Final = 16
+DUE_PARTITIONS: Final = tuple(f"{each:02d}" for each in range(16))
+# How the reader of a row that says when to look begins, and what sorts behind all relays.
+RELAYS: Final = ">"
+RELAYS_END: Final = "?"
+WORKERS: Final = "<"
 JOIN: Final = "~"
 # The service takes keys of 1 KiB, which are 512 characters of UTF-16; two parts of this length fit.
 _PART_CHARS_MAX: Final = 250
@@ -138,7 +142,7 @@ def reservation_place(tenant_id: str, scope: str, value: str) -> Place:
 
 def due_partition(job_id: str) -> str:
     """Return the partition in which it is noted when a sweep must look at a job."""
-    return f"{crc32(job_id.encode()) % DUE_PARTITIONS:02d}"
+    return DUE_PARTITIONS[crc32(job_id.encode()) % len(DUE_PARTITIONS)]
 
 
 def due_row(instant: int, job_id: str, n: int) -> str:
@@ -160,6 +164,11 @@ def ready_place(row: OutboxRow) -> Place:
     return key(row.service, row.lane), f"{instant_text(row.next_try_at)}{JOIN}{encoded(row.outbox_id)}"
 
 
-def given_place(worker: str, outbox_id: str) -> Place:
-    """Return where it is noted that a remote worker was given a directive; no service is called so."""
-    return f"!given{JOIN}{encoded(worker)}", encoded(outbox_id)
+def relay_to(via: str) -> str:
+    """Return the reader of a row that says when to look, if the relays to an endpoint have to act."""
+    return f"{RELAYS}{via}"
+
+
+def given_to(worker: str) -> str:
+    """Return the reader of such a row while a remote worker has to acknowledge a directive."""
+    return f"{WORKERS}{worker}"

@@ -1,157 +1,111 @@
-"""Reads of a check about workflows, for a store without workflows: all are empty."""
+"""Answers of a store without workflows: nothing, or an error that names the stores that have them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Final, NoReturn
 
-from tallystick.core.audit.book import ActivityRow, AttemptRow, Book
-from tallystick.core.audit.removals import LogEnd, PrunedRow
-from tallystick.core.effects.doubts import AwaitedKey, StuckEffect
-from tallystick.core.effects.rows import EffectRow
-from tallystick.core.pictures import Place
-from tallystick.core.remote.rows import ProtocolStep
-from tallystick.core.watching.acts import ActRow
-from tallystick.store.api import OpenWait, OwedHook, StoredEvent
-from tallystick.store.inspection import KeptKey, WorkerLeases
+from tallystick.core.audit.removals import LogEnd
+from tallystick.core.limits import TRANSACTION_MS_MAX
+from tallystick.errors import BadInput
+from tallystick.store.api import Deliver, ForkJob, HoldJob, PruneJobs, ResumeJob, Transaction
 
-# ruff: noqa: ARG002 (there is nothing to look for)
+# ruff: noqa: ARG001, ARG002 (there is nothing to look for)
+
+_ASKED: Final = {
+    Deliver: "signals",
+    ForkJob: "forks, retries and redrives",
+    HoldJob: "pauses",
+    ResumeJob: "pauses",
+    PruneJobs: "removals (prune)",
+}
+
+
+def refuse_request(request: object) -> BadInput:
+    """Return the error about a request for something else, in the words of the person who asked."""
+    asked = _ASKED.get(type(request), f"requests like {type(request).__name__}, of workflows,")
+    return refuse(asked)
+
+
+def refuse(what: str) -> BadInput:
+    """Return the error that says which stores do what was asked."""
+    return BadInput(f"Azure Tables keep protocol jobs alone: {what} need SQLite or PostgreSQL")
+
+
+def _rows(self: object, *asked: Any, **about: Any) -> list[Any]:  # noqa: ANN401 (whatever is asked)
+    """Return nothing."""
+    return []
+
+
+def _by_name(self: object, *asked: Any, **about: Any) -> dict[Any, Any]:  # noqa: ANN401 (whatever is asked)
+    """Return nothing."""
+    return {}
+
+
+def _none(self: object, *asked: Any, **about: Any) -> None:  # noqa: ANN401 (whatever is asked)
+    """Return nothing."""
+
+
+def _log_end(self: object) -> LogEnd:
+    """Return the end of a log without lines."""
+    return LogEnd()
+
+
+class NoWorkflows:
+    """The part of a store that is about workflows, where there are none."""
+
+    # Workers hold no leases here, and nothing waits for them.
+    expired = interrupted = overdue = _rows
+    next_due = next_end = checkpoint = _none
+    # Protocol jobs show no values, start no others, and have no hooks; no step of theirs is a fact.
+    values = started_by = children = owed_hooks = _rows
+    began = finished_children = _by_name
+
+    def listen(self, heard: Callable[[], None], name: str) -> Callable[[], None]:
+        """Hear nothing: the service does not tell that others have written."""
+        return lambda: None
+
+    def has_signal(self, job_id: str, names: object) -> bool:
+        """Tell that no signal was sent."""
+        return False
+
+    def connect(self) -> AbstractContextManager[Transaction]:
+        """Refuse."""
+        raise refuse("connections on loan")
+
+    def transaction(self, ms_max: int = TRANSACTION_MS_MAX) -> AbstractContextManager[Transaction]:
+        """Refuse."""
+        raise refuse("transactions")
+
+    def join(self, transaction: object) -> NoReturn:
+        """Refuse."""
+        raise refuse("transactions")
+
+    def check_may_wait(self) -> None:
+        """Let every thread wait: none holds a transaction."""
 
 
 class NothingKept:
-    """The reads of a check that are about workflows, effects, tags and removals."""
+    """The reads of a check that are about workflows, effects, tags, acts and removals."""
 
-    def began(self, job_id: str, *, after: int, limit: int) -> dict[int, int]:
-        """Return nothing: no step is a fact of its own."""
-        return {}
+    # No worker claims a protocol job, so there are no attempts, leases and hooks.
+    attempts = leases = hooks = _rows
+    began = all_attempts = running_in_queues = _by_name
+    # There are no effects.
+    keys_of = open_keys = awaited_keys = stuck_effects = late_reports = kept_keys = _rows
+    # There are no waits, groups, children and remote steps of workflows.
+    activities = open_waits = open_remotes = remote_steps = _rows
+    open_children = _by_name
+    open_child = _none
+    # All jobs are protocol jobs, none is held, and none has tags or turns.
+    unfinished = held = held_as = tags = turn_ends = _rows
+    trimmed = newest_trim = _none
+    # Nothing was removed by us, and acts are kept elsewhere.
+    removals = removals_of = removed_jobs = acts_log = acts_told = _rows
+    removals_end = acts_end = _log_end
+    asked_at = _none
 
-    def attempts(self, job_id: str) -> list[AttemptRow]:
-        """Return nothing: no worker claims a protocol job."""
-        return []
-
-    def all_attempts(self, job_id: str) -> dict[str, list[AttemptRow]]:
-        """Return nothing, for the same reason."""
-        return {}
-
-    def keys_of(self, job_id: str) -> list[EffectRow]:
-        """Return nothing: there are no effects."""
-        return []
-
-    def open_keys(self, job_id: str, *, limit: int) -> list[EffectRow]:
-        """Return nothing, for the same reason."""
-        return []
-
-    def awaited_keys(self, job_id: str, *, limit: int) -> list[AwaitedKey]:
-        """Return nothing, for the same reason."""
-        return []
-
-    def stuck_effects(self, tenant_id: str | None, *, until: int, limit: int) -> list[StuckEffect]:
-        """Return nothing, for the same reason."""
-        return []
-
-    def late_reports(self, job_id: str) -> list[tuple[int, str]]:
-        """Return nothing, for the same reason."""
-        return []
-
-    def kept_keys(self, *, after: str, limit: int) -> list[KeptKey]:
-        """Return nothing, for the same reason."""
-        return []
-
-    def asked_at(self, job_id: str) -> int | None:
-        """Return nothing: acts are kept elsewhere."""
-        return None
-
-    def activities(self, job_id: str, *, after: Place, limit: int) -> list[ActivityRow]:
-        """Return nothing: there are no waits and groups."""
-        return []
-
-    def open_children(self, job_id: str) -> dict[str, int]:
-        """Return nothing: there are no children."""
-        return {}
-
-    def open_remotes(self, job_id: str) -> list[ProtocolStep]:
-        """Return nothing: remote steps of workflows are elsewhere."""
-        return []
-
-    def remote_steps(self, job_id: str, *, after: Place, limit: int) -> list[ProtocolStep]:
-        """Return nothing, for the same reason."""
-        return []
-
-    def tags(self, *, after: tuple[str, str], limit: int) -> list[tuple[str, str, str | None]]:
+    def has_tags(self, job_id: str, tags: object) -> set[str]:
         """Return nothing: protocol jobs have no tags."""
-        return []
-
-    def has_tags(self, job_id: str, tags: Sequence[str]) -> set[str]:
-        """Return nothing, for the same reason."""
         return set()
-
-    def removals(self, *, after: int, limit: int) -> list[PrunedRow]:
-        """Return nothing: no job was removed by us."""
-        return []
-
-    def removals_of(self, job_id: str) -> list[PrunedRow]:
-        """Return nothing, for the same reason."""
-        return []
-
-    def removals_end(self) -> LogEnd:
-        """Return the end of a log without lines."""
-        return LogEnd()
-
-    def acts_log(self, *, after: int, limit: int) -> list[ActRow]:
-        """Return nothing: no acts are kept."""
-        return []
-
-    def acts_told(self, job_id: str, verb: str) -> list[str]:
-        """Return nothing, for the same reason."""
-        return []
-
-    def acts_end(self) -> LogEnd:
-        """Return the end of a chain without lines."""
-        return LogEnd()
-
-    def removed_jobs(self, *, after: str, behind: int, limit: int) -> list[PrunedRow]:
-        """Return nothing, for the same reason."""
-        return []
-
-    def trimmed(self, job_id: str) -> PrunedRow | None:
-        """Return None: protocol jobs have no turns."""
-        return None
-
-    def turn_ends(self, job_id: str, *, limit: int) -> list[StoredEvent]:
-        """Return nothing, for the same reason."""
-        return []
-
-    def newest_trim(self, job_id: str) -> StoredEvent | None:
-        """Return None, for the same reason."""
-        return None
-
-    def open_waits(self, job_id: str, *, limit: int) -> list[OpenWait]:
-        """Return nothing: there are no waits."""
-        return []
-
-    def open_child(self, job_id: str, step: str) -> str | None:
-        """Return None: there are no children."""
-        return None
-
-    def unfinished(self, *, after: str, limit: int) -> list[str]:
-        """Return nothing: all jobs are protocol jobs."""
-        return []
-
-    def held_as(self, hold: str, limit: int) -> list[str]:
-        """Return nothing: protocol jobs are not held."""
-        return []
-
-    def held(self, limit: int) -> list[Book]:
-        """Return nothing, for the same reason."""
-        return []
-
-    def leases(self, limit: int) -> list[WorkerLeases]:
-        """Return nothing: workers hold no leases here."""
-        return []
-
-    def running_in_queues(self, limit: int) -> dict[str, int]:
-        """Return nothing: workers hold no leases here."""
-        return {}
-
-    def hooks(self, limit: int) -> list[OwedHook]:
-        """Return nothing: hooks are for workflows."""
-        return []

@@ -6,22 +6,25 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from tallystick.core.lifecycles import StepState
+from tallystick.core.lifecycles import JOB, StepState
 from tallystick.core.remote.listing import PROTOCOL, StepRow
 from tallystick.core.remote.requests import NewProtocolJob
 from tallystick.core.remote.rows import OutboxRow, ProtocolJob
 from tallystick.store.api import JobRow, StoredEvent
 from tallystick.store.azure import keys
 from tallystick.store.azure.entities import unpacked
-from tallystick.store.azure.heads import ABANDONED, KeptStep, Seen, read_fact, read_job, read_outbox
-from tallystick.store.azure.requests import Asking, Drop, Find, Row, Values, find, get, write
-from tallystick.store.azure.tail import finish, load
+from tallystick.store.azure.heads import ABANDONED, KeptStep, read_fact, read_outbox
+from tallystick.store.azure.requests import Asking, Condition, Drop, Find, Row, Values, find, get, write
+from tallystick.store.azure.tail import finish, load, truth
 
 MONTHS_BACK: Final = 13
 """How many months back jobs are listed."""
 
 LEFT_MS: Final = 10_000
 """After how long a change that is not finished was left by a process that died."""
+
+OPEN: Final = tuple(("state", "ne", str(state)) for state in (*sorted(JOB.final), ABANDONED))
+"""Which heads are of jobs that go on."""
 
 _WINDOW_MS: Final = 60_000
 _WIDER: Final = 4
@@ -53,11 +56,6 @@ def step_row(kept: KeptStep) -> StepRow:
     told = step._asdict() | {"dimension": 0, "name": step.step_id, "occurrence": 1, "kind": PROTOCOL}
     told["created_at"] = kept.created_at
     return StepRow._make(told[name] for name in StepRow._fields)
-
-
-def truth(job_id: str) -> Asking[Seen | None]:
-    """Read a job with its steps, without its copy."""
-    return read_job((yield from find(Find(keys.STEPS, keys.encoded(job_id)))))
 
 
 def one_job(job_id: str) -> Asking[JobRow | None]:
@@ -122,11 +120,11 @@ def _wanted(rows: Sequence[Row], states: Sequence[str], handler: str | None) -> 
     return [row for row in jobs if (not states or row.state in states) and handler in (None, row.handler)]
 
 
-def heads(after: str | None, limit: int, now: int) -> Asking[list[Row]]:
+def heads(after: str | None, limit: int, now: int, where: tuple[Condition, ...] = ()) -> Asking[list[Row]]:
     """Read a page of the heads of all jobs, newest first."""
 
     def between(low: str, below: str | None) -> Find:
-        return Find(keys.STEPS, low, keys.HEAD, f"{keys.HEAD}!", pk_below=below or keys.JOIN)
+        return Find(keys.STEPS, low, keys.HEAD, f"{keys.HEAD}!", None, where, below or keys.JOIN)
 
     until = now + _DAY_MS if after is None else born_at(after) + 1
     rows = yield from newest_first(
@@ -148,11 +146,6 @@ def _first_born(instant: int) -> str:
     """Return what no identifier that was drawn at an instant or later is smaller than."""
     text = f"{max(instant, 0):012x}"
     return f"{text[:8]}-{text[8:]}"
-
-
-def open_jobs(partition: str, tenant_id: str, limit: int) -> Find:
-    """Return the request for what is to be looked at of a tenant, now or later: one row for each open job."""
-    return Find(keys.DUE, partition, limit=limit, where=(("tenant_id", tenant_id),))
 
 
 def directive(outbox_id: str) -> Asking[OutboxRow | None]:
@@ -188,17 +181,13 @@ def ready(row: Row, now: int) -> Asking[OutboxRow | None]:
     return None
 
 
-def given(row: Row, now: int) -> Asking[OutboxRow | None]:
-    """Follow a row of the index to a directive that was given and not acknowledged; one that is over goes."""
+def given(row: Row, worker: str, now: int) -> Asking[OutboxRow | None]:
+    """Follow a row that is for a remote worker to the directive that it has not acknowledged, if any."""
     seen = yield from truth(str(row.values["job_id"]))
-    active = None if seen is None else seen.picture.active
-    if seen is None or active is None or seen.head.given is None:
-        yield from write(Drop(keys.READY, row.pk, row.rk))
+    step = None if seen is None else seen.picture.active
+    if seen is None or step is None or step.state != StepState.AWAITING_ACK or step.is_due(now):
         return None
-    name, _, worker = seen.head.given.partition(" ")
-    if keys.given_place(worker, name) != (row.pk, row.rk):
-        yield from write(Drop(keys.READY, row.pk, row.rk))
-        return None
-    if active.state != StepState.AWAITING_ACK or active.is_due(now):
-        return None
-    return (yield from directive(name))
+    place = keys.outbox_row(step.job_id, step.step_index, step.attempt_no)
+    kept = yield from get(keys.OUTBOX, seen.head.partition, place)
+    found = None if kept is None else read_outbox(kept.values)
+    return found if found is not None and found.taken_by == worker else None

@@ -12,6 +12,8 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 Value: TypeAlias = str | int | bool | None
 Values: TypeAlias = Mapping[str, Value]
+Condition: TypeAlias = tuple[str, str, str]
+"""A property, one of `eq`, `ne`, `ge` and `lt`, and a text; a row without the property is not meant."""
 
 
 class Row(NamedTuple):
@@ -39,7 +41,7 @@ class Find(NamedTuple):
     low: str = ""
     below: str | None = None
     limit: int | None = None
-    where: tuple[tuple[str, str | bool], ...] = ()
+    where: tuple[Condition, ...] = ()
     pk_below: str | None = None
 
 

@@ -33,11 +33,12 @@ from tallystick.store.azure.heads import (
     Seen,
     fact_of,
     head_values,
+    reader_of,
     step_values,
     wake,
 )
 from tallystick.store.azure.requests import Asking, Put, ServiceRefusal, Together, Value, get, write
-from tallystick.store.azure.tail import due_put, finish, load
+from tallystick.store.azure.tail import finish, load, mend
 
 LOOK_MS: Final = 30_000
 """After how long a sweep looks at a new job for the first time, at the latest."""
@@ -105,7 +106,7 @@ def _reserve(command: SubmitCommand, created_at: int) -> Asking[Existing | None]
 def _make(born: Seen, plan: ProtocolPlan, here: Here) -> Asking[tuple[Hearing | Existing, Seen | None]]:
     """Write a job: first when to look at it, so that nothing of it is ever forgotten."""
     head = born.head
-    yield from write(due_put(head.job.job_id, head.armed, head.job.tenant_id, head.month))
+    yield from mend(head)
     partition = keys.encoded(head.job.job_id)
     rows = [Put(keys.STEPS, partition, keys.HEAD, head_values(head))]
     rows += [
@@ -137,7 +138,8 @@ def _born(command: SubmitCommand, here: Here) -> tuple[Seen, ProtocolPlan, str]:
     job, about = next(write for write in plan.writes if isinstance(write, InsertProtocolJob))
     steps = [write.step for write in plan.writes if isinstance(write, InsertProtocolStep)]
     row = next(write.row for write in plan.writes if isinstance(write, InsertOutbox))
-    at = wake(ProtocolPicture(job, tuple(steps), row))
+    picture = ProtocolPicture(job, tuple(steps), row)
+    at = wake(picture)
     if plan.told is None or at is None:
         raise InvariantBroken(f"job {job.job_id} is born without a fact, or nothing is ever due")
     told, chain = plan.told, Chain(job.job_id)
@@ -148,6 +150,7 @@ def _born(command: SubmitCommand, here: Here) -> tuple[Seen, ProtocolPlan, str]:
         redo.ready = keys.ready_place(row)
     head = Head(
         job, about, 1, keys.month_of(now), now, now, chain.n, chain.head.hex(),
-        keys.due_row(min(at, now + LOOK_MS), job.job_id, 1), here.token, pending=bare, redo=redo,
+        keys.due_row(min(at, now + LOOK_MS), job.job_id, 1), reader_of(picture, None, ""), here.token,
+        pending=bare, redo=redo,
     )  # fmt: skip
     return Seen(head, tuple(KeptStep(step, now, now) for step in steps)), plan, row.payload

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from tallystick.core.remote.rows import OutboxRow
+from tallystick.errors import InvariantBroken
 from tallystick.store.azure import keys
 from tallystick.store.azure.entities import packed
 from tallystick.store.azure.heads import (
@@ -37,9 +38,14 @@ _MOVED: Final = ("state", "tries", "next_try_at", "sent_at", "rev", "taken_by", 
 """What of a directive changes after it was made: each from nothing to something, or up."""
 
 
+def truth(job_id: str) -> Asking[Seen | None]:
+    """Read a job with its steps, without its copy."""
+    return read_job((yield from find(Find(keys.STEPS, keys.encoded(job_id)))))
+
+
 def load(job_id: str) -> Asking[Seen | None]:
     """Read a job and its copy."""
-    seen = read_job((yield from find(Find(keys.STEPS, keys.encoded(job_id)))))
+    seen = yield from truth(job_id)
     if seen is None:
         return None
     copy = yield from get(keys.JOBS, seen.head.partition, keys.encoded(job_id))
@@ -54,31 +60,53 @@ def finish(seen: Seen) -> Asking[Seen]:
     head, job_id = seen.head, seen.head.job.job_id
     if head.redo.ready is not None:
         about = packed({"tenant_id": head.job.tenant_id, "job_id": job_id})
-        yield from write(Put(keys.READY, *head.redo.ready, about))
+        yield from _insert(Put(keys.READY, *head.redo.ready, about))
     if head.redo.fact is not None:
-        yield from write(
-            Put(keys.EVENTS, keys.encoded(job_id), keys.event_row(head.facts), fact_values(head.redo.fact))
-        )
+        fact = fact_values(head.redo.fact)
+        yield from _insert(Put(keys.EVENTS, keys.encoded(job_id), keys.event_row(head.facts), fact))
     if head.former is not None:
-        # Both or none: a process that comes too late finds no row to delete, and puts nothing back.
-        yield from write(Together((_due(head), Drop(keys.DUE, keys.due_partition(job_id), head.former))))
-    for place in head.redo.gone:  # while it is there, a remote worker that asks comes to this job
-        yield from write(Drop(keys.READY, *place))
+        yield from _move_due(head, head.former)
+    elif head.redo.mends:
+        yield from mend(head)
+    if head.redo.gone is not None:  # while it is there, a remote worker that asks comes to this job
+        yield from write(Drop(keys.READY, *head.redo.gone))
     seen = yield from _copy(seen)
     if head.is_final:
         yield from write(Drop(keys.DUE, keys.due_partition(job_id), head.armed))
     return seen
 
 
-def _due(head: Head) -> Put:
-    """Return the row that says when to look at a job again."""
-    return due_put(head.job.job_id, head.armed, head.job.tenant_id, head.month)
+def _insert(put: Put) -> Asking[None]:
+    """Insert a row that any process may have inserted before."""
+    reply = yield from write(put)
+    if reply is not ServiceRefusal.EXISTS and isinstance(reply, ServiceRefusal):
+        raise InvariantBroken(f"the service refuses a new row in {put.table}: {reply.value}")
 
 
-def due_put(job_id: str, row: str, tenant_id: str, month: str) -> Put:
-    """Return the insert of a row that says when to look at a job."""
-    about = {"job_id": job_id, "tenant_id": tenant_id, "month": month}
-    return Put(keys.DUE, keys.due_partition(job_id), row, packed(about))
+def due_put(head: Head) -> Put:
+    """Return the insert of the row that says when to look at a job."""
+    job = head.job
+    about = {"job_id": job.job_id, "tenant_id": job.tenant_id, "month": head.month}
+    told = packed({**about, "reader": head.reader, "look_at": ""})
+    return Put(keys.DUE, keys.due_partition(job.job_id), head.armed, told)
+
+
+def _move_due(head: Head, former: str) -> Asking[None]:
+    """Exchange the row that says when to look: both or none, so that a process which slept changes nothing.
+
+    If there is no row to delete, such a process is late, or the row was lost: then the new one is written.
+    """
+    put = due_put(head)
+    reply = yield from write(Together((put, Drop(put.table, put.pk, former))))
+    if reply is ServiceRefusal.MISSING:
+        now = yield from get(keys.STEPS, keys.encoded(head.job.job_id), keys.HEAD)
+        if now is not None and _version(now.values["n"]) == head.n:
+            yield from mend(head)
+
+
+def mend(head: Head) -> Asking[None]:
+    """Write the row that says when to look, unless it is there: one that was lost would never be missed."""
+    yield from _insert(due_put(head))
 
 
 def _outbox(seen: Seen) -> Asking[Seen]:
