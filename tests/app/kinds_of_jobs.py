@@ -177,7 +177,9 @@ class Kinds:
             jobs = [self.parent.submit([0, 1, 2, 3]) for _ in range(2)]
             self.hand.work_all()
             with self.app.transaction() as db:
-                db.execute(f"update steps set ledger = 999000000000000 where job_id = '{jobs[1].id}'")
+                db.execute(
+                    f"update steps set ledger = 999000000000000, rev = 999 where job_id = '{jobs[1].id}'"
+                )
             patch.undo()
             small_spawns(patch.setattr, 2)
             self.hand.expire()

@@ -79,6 +79,7 @@ class Segment:
         "moved",
         "open_effects",
         "over",
+        "owner",
         "past",
         "paused",
         "shown",
@@ -88,9 +89,9 @@ class Segment:
         "unreadable",
     )
 
-    def __init__(self, claimed: ClaimedJob, clock: Clock) -> None:
-        """Take over where the last segment of this job ended."""
-        self.claimed = claimed
+    def __init__(self, claimed: ClaimedJob, clock: Clock, owner: str = "") -> None:
+        """Take over where the last segment of this job ended; `owner` is the worker that has claimed it."""
+        self.claimed, self.owner = claimed, owner
         self.fence = claimed.fence
         self.job_id = claimed.fence.job_id
         self.lost = self.paused = self.suspended = False

@@ -93,7 +93,8 @@ def submit_job(
     chain = Chain(job_id)
     facts: tuple[Fact, ...] = (Fact(chain, "submit", now, 0, birth_text(job)),)
     if lease is not None:
-        facts += (Fact(chain, "claim", now, 1, claim_text(CLAIMED_FIRST, lease.lease_id, lease.owner)),)
+        said = claim_text(CLAIMED_FIRST, lease.lease_id, lease.owner, at_birth=True)
+        facts += (Fact(chain, "claim", now, 1, said),)
     return SubmitJob(job, facts, _reservation(submission, job.idempotency_hash), lease)
 
 

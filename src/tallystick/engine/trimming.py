@@ -70,14 +70,15 @@ def _told(inspection: Inspection, oldest: StoredEvent, turned: StoredEvent, last
     """Return what the fact of this trimming says; of what went before, the fact of the last one tells."""
     gone = (last.dimension + 1, last.n, last.event_hash.hex(), last.attempt)
     before = inspection.newest_trim(oldest.job_id)
-    if before is not None:
-        carried = msgspec.json.decode(before.payload, type=Trimmed)
-        return Trimmed(*gone, carried.first, carried.start, carried.given)
     whole, book = inspection.whole(oldest.job_id), inspection.book(oldest.job_id)
+    if whole is not None and before is not None:
+        carried = msgspec.json.decode(before.payload, type=Trimmed)
+        return Trimmed(*gone, carried.first, carried.start, carried.given, whole.rest.current_step_id)
     # What a job was born with is told by the fact of its replacement, if there is one: that stays.
     replaced = any(fact.type == REPLACE for fact in inspection.facts(oldest.job_id, after=oldest.n, limit=1))
     if whole is None or book is None or replaced:
         return None
     first = FirstFact(oldest.type, oldest.at, msgspec.json.decode(oldest.payload))
     start = start_print(whole.rest.start_redeliveries, book.start_acked_at)
-    return Trimmed(*gone, first, start, msgspec.json.decode(turned.payload).get(WAS))
+    given = msgspec.json.decode(turned.payload).get(WAS)
+    return Trimmed(*gone, first, start, given, whole.rest.current_step_id)

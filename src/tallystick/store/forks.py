@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tallystick.core.audit.fingerprints import BORN, of_birth
+from tallystick.core.audit.fingerprints import BORN, of_birth, of_group
 from tallystick.core.chain import Chain, event_hash, step_payload
 from tallystick.core.effects.fresh_keys import with_fresh_keys
 from tallystick.core.json_forms.canonical import CANON_VERSION
@@ -43,6 +43,9 @@ class _Recorded(NamedTuple):
     error: str | None
     notes: str | None
     event_hash: bytes
+    # Of a group.
+    threshold: int | None
+    mode: str | None
 
 
 class _Copy(NamedTuple):
@@ -174,7 +177,9 @@ def _facts(
     head, after = chain.head, chain.head.hex()
     copies: list[_Copy] = []
     for n, one in enumerate(kept, start=chain.n + 1):
-        word = step_payload(one.name, one.occurrence, one.state, one.ledger, one.result, one.error, one.notes)
+        also = of_group(one.threshold, one.mode) if one.kind == "group" else None
+        told = (one.name, one.occurrence, one.state, one.ledger, one.result, one.error, one.notes, also)
+        word = step_payload(*told)
         head = event_hash(head, request.new_id, n, one.kind, now, 0, word)
         before, after = after, head.hex()
         copies.append(_Copy(one.name, one.occurrence, n, before, after))

@@ -171,7 +171,7 @@ class SteppedWorker:
         )
         claimed = self.runtime.committer.call((request,))
         assert isinstance(claimed, list)
-        return [Segment(job, self.clock) for job in claimed]
+        return [Segment(job, self.clock, self.owner) for job in claimed]
 
     def run(self, segment: ClaimedSegment) -> str:
         """Run what was claimed and say what became of it, as `work` does."""

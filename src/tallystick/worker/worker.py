@@ -205,7 +205,7 @@ class Worker:
 
         What woke a job may come before its function has been left, and whatever that holds been closed.
         """
-        segment = Segment(job, self.clock)
+        segment = Segment(job, self.clock, self.owner)
         before = self.running.get(segment.job_id)
         self.running[segment.job_id] = segment
         if before is None or not before.leaving:

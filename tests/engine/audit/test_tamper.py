@@ -10,14 +10,12 @@ import pytest
 
 from tallystick import Tally
 from tallystick.core.audit.free_columns import (
-    FAILED_FAST,
     FREE,
     FREE_TABLES,
     NEWEST,
     UNREAD,
     free_table,
 )
-from tallystick.core.pictures import FAIL_FAST
 from tallystick.testing.stepping import check_store
 from tests.app.effect_kinds import live_with_effects
 from tests.app.kinds_of_jobs import Kinds
@@ -105,7 +103,6 @@ def is_free(books: Books, change: Change) -> bool:
     only = {
         UNREAD: lambda: is_unread(books, row),
         NEWEST: lambda: row["seq"] == books.newest(change.table),
-        FAILED_FAST: lambda: row["payload"] == FAIL_FAST and bool(row["failed"]),
     }
     return why is not None and only.get(why, lambda: True)()
 

@@ -62,8 +62,6 @@ _log = logging.getLogger(JOB_LOG)
 TAKE: Final = object()
 """What a call returns instead of a value: that is in the inbox of the job."""
 
-_BY_HAND: Final = "by hand"
-
 RENEWED_MS: Final = CALL_SLACK_MS // 2
 """For how long at least a call that outlives its time is waited for before its lease is renewed."""
 
@@ -181,8 +179,7 @@ class _Calling:
 
     def _request(self, last: str, *, asked: bool) -> CallEffect:
         runtime, segment = self._context.runtime, self._context.segment
-        owner = _BY_HAND if runtime.worker is None else runtime.worker.owner
-        lease = NewLease(self._lease_id, owner, self._effect.rules.lease_ms)
+        lease = NewLease(self._lease_id, segment.owner, self._effect.rules.lease_ms)
         about = (self._place, self._intent, lease, runtime.clock.wall_ms())
         return CallEffect(segment.fence, segment.claimed.chain, *about, asked, last)
 

@@ -8,14 +8,17 @@ from typing import Final
 from tallystick.core.audit.book import AttemptRow, Book, Findings, WholeJob
 from tallystick.core.audit.fingerprints import fingerprint, is_known, of_birth, of_end
 from tallystick.core.audit.job_view import AbortReason
-from tallystick.core.audit.told import Account
+from tallystick.core.audit.told import Account, Began
 from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState
 from tallystick.core.pictures import CANCEL, START
 from tallystick.core.values import NewJob
+from tallystick.core.verbs.asking import DEADLINE
+from tallystick.core.verbs.holds import Hold
 from tallystick.core.verbs.hooks import choices
 from tallystick.core.verbs.trimming import start_print
 
 _PROTOCOL: Final = "protocol"
+_HOLDS: Final = frozenset(hold.value for hold in Hold)
 
 
 class Columns:
@@ -42,9 +45,12 @@ class Columns:
             started = (self._book.start_acked_at, self._whole.rest.start_redeliveries)
             if started != (self._whole.born.created_at, 0):
                 self._note("times", f"its start was acknowledged {_when(started[0])}, or delivered again")
+            if self._whole.rest.ready_at is not None:
+                self._note("times", "it is due, and workers do not claim it")
             return
         self._end()
         self._counts()
+        self._drivers()
         before = 0
         for row in self._attempts:
             self._attempt(row)
@@ -85,7 +91,8 @@ class Columns:
         if not self._final:
             if values[:2] != (None, None) or values[3] is not None:
                 self._note("end", "the job goes on and has a result or an error")
-            if book.error_code is not None and book.state != JobState.CANCELLING:
+            late = book.state == JobState.CANCELLING and self._whole.born.deadline_at is not None
+            if book.error_code is not None and not (late and book.error_code == DEADLINE):
                 self._note("end", f"the job is {book.state} and has the code {book.error_code}")
             return
         ended = self._said.ended
@@ -104,20 +111,27 @@ class Columns:
         newest = rest.updated_at if rest.completed_at is None else rest.completed_at
         if newest != rest.updated_at:
             self._note("times", f"it ended at {rest.completed_at} and was last written at {rest.updated_at}")
+        known = (self._whole.born.created_at, *(row.finished_at or row.started_at for row in self._attempts))
+        if book.ledger_form and rest.updated_at < max(at or 0 for at in known):
+            self._note("times", f"it was last written at {rest.updated_at}, before what was written with it")
         if not self._final:
+            if book.start_acked_at is not None and not self._is_protocol:
+                self._start()
             return
         last = self._attempts[-1].finished_at if self._attempts else None
         if last is not None and last != rest.completed_at:
             self._note("times", f"its last attempt ended at {last}, the job at {rest.completed_at}")
-        if not self._is_protocol and book.ledger_form and not self._said.turns_gone:
-            self._start()  # else it was in a turn that is trimmed, and `_counts` compares what is told of it
+        if not self._is_protocol:
+            self._start()
 
     def _start(self) -> None:
         """Compare when the start of a job was acknowledged."""
         book, rest = self._book, self._whole.rest
+        if not book.ledger_form or self._said.turns_gone:
+            return  # it was in a turn that is trimmed, and `_counts` compares what is told of it
         # Step 2 of the start is done when the attempt that it drove is over, or with the end of the job.
         driven = [row for row in self._attempts if row.guid == START][-1:]
-        legal = {rest.completed_at, *(row.finished_at for row in driven)}
+        legal = {row.finished_at for row in driven} | ({rest.completed_at} if self._final else set())
         if driven and driven[0].reason == AbortReason.SUSPENDED and not self._said.effects:
             # One that was put away before it was known what came of an effect is driven by its start again.
             legal = {driven[0].finished_at}
@@ -128,8 +142,11 @@ class Columns:
         """Compare the hold with its fact; while an attempt runs, its holder will tell."""
         book, told = self._book, self._said.hold
         held = (book.hold, book.hold_reason)
-        if book.hold is None and book.hold_reason is not None:
-            self._note("hold", "it is not held and has a reason for it")
+        if (book.hold is None) != (book.hold_reason is None) and (book.ledger_form or book.hold is None):
+            held_so = "not held and has a reason for it" if book.hold is None else "held for no reason"
+            self._note("hold", f"it is {held_so}")
+        if book.hold is not None and book.hold not in _HOLDS:
+            self._note("hold", f"it is held as {book.hold}, which is no hold")
         if self._final or book.state == JobState.CANCELLING:
             if book.hold is not None:
                 self._note("hold", f"it is {book.state} and held ({book.hold})")
@@ -176,6 +193,17 @@ class Columns:
                 f"its start was delivered again {rest.start_redeliveries} times, not {started - 1}",
             )
 
+    def _drivers(self) -> None:
+        """Judge which messages drove its attempts: the start until it is settled, then others."""
+        settled = self._said.turns_gone > 0
+        for row in self._attempts if self._book.ledger_form else ():
+            name = f"attempt {row.attempt}"
+            if row.guid == START and settled:
+                self._note("attempts", f"{name} was driven by the start, which had done its work")
+            if not row.guid and (row.attempt in self._said.began or row.reason != AbortReason.FATAL):
+                self._note("attempts", f"{name} was driven by no message")
+            settled = settled or row.guid != START or self._said.settles(row.attempt)
+
     def _attempt(self, row: AttemptRow) -> None:
         """Compare which worker had it and why it ended, as the facts of its claim and its end say."""
         name, said = f"attempt {row.attempt}", self._said
@@ -205,15 +233,24 @@ class Columns:
         if began is None:
             if row.started_at != row.finished_at:
                 self._note("times", f"{name} was never claimed, and began {_when(row.started_at)}")
-        elif began.lease_id is not None and row.started_at not in (
-            began.at,
-            self._whole.born.created_at if row.attempt == 1 else began.at,
-        ):
+        elif began.lease_id is not None and row.started_at not in self._beginnings(row.attempt, began):
             self._note("times", f"{name} began {_when(row.started_at)}, its claim says {began.at}")
         if row.finished_at is not None and row.finished_at < (row.started_at or 0):
             self._note("times", f"{name} ended before it began")
         if (row.started_at or before) < before:
             self._note("times", f"{name} began before the one before it was over")
+
+    def _beginnings(self, attempt: int, began: Began) -> tuple[int, ...]:
+        """Return when an attempt may have begun: with its claim, by the clock of the store.
+
+        A job that is born claimed has the instants of a process in its facts. Older facts do not tell it from
+        one whose claim came in the same millisecond.
+        """
+        born, first = self._whole.born.created_at, self._said.first
+        if began.at_birth:
+            return (born,)
+        same = attempt == 1 and first is not None and first.at == began.at
+        return (began.at, born) if same else (began.at,)
 
 
 def _when(at: int | None) -> str:

@@ -50,7 +50,7 @@ class History:
         self._dimension = self.said.turns_gone
         self._tries: dict[tuple[object, object], int] = {}
         self._head = GENESIS
-        self._head_met = book.head_n == 0
+        self._head_met = book.head_n == 0 and not book.ledger_form
         self._state = ""
         if removal is not None:
             self.n = self._gone = removal.last_n
@@ -93,7 +93,8 @@ class History:
         """Compare the end of the history with the rows of the job and of its attempts."""
         book, note = self._book, self._findings.note
         final = JobState(book.state) in JOB.final
-        if not self._head_met or (final and book.head_n != self.n):
+        behind = book.head_n != self.n if final else book.ledger_form and book.head_n < self.said.moved_n
+        if not self._head_met or behind:
             note("chain", f"the job says its history ends with fact {book.head_n}, and it has {self.n}")
         # The wish to end is on the row alone while an attempt runs; the fact that ends the job tells of both.
         asked = (self._state, book.state) == (JobState.IN_PROGRESS, JobState.CANCELLING)
@@ -104,7 +105,8 @@ class History:
         if self._dimension != book.dimension:
             note("state", f"the facts tell of {self._dimension} turns, the job says {book.dimension}")
         gone = self.said.attempts_gone
-        if [row.attempt for row in attempts] != list(range(gone + 1, book.attempt + 1)):
+        counted = list(range(gone + 1, gone + len(attempts) + 1))
+        if [row.attempt for row in attempts] != counted or book.attempt != gone + len(attempts):
             trimmed = f", {gone} of them trimmed" if gone else ""
             note(
                 "attempts", f"the job counts {book.attempt} attempts{trimmed}, there are {len(attempts)} rows"

@@ -29,6 +29,12 @@ BORN: Final = "born"
 ENDED: Final = "ended"
 """Where the last fact of a job says what came of it."""
 
+AT_BIRTH: Final = "at_birth"
+"""Where the fact of a claim says that the job was born with it."""
+
+DUE_IN: Final = "in"
+"""Where a fact says how many milliseconds later the job is due."""
+
 WAS: Final = "was"
 TURNED: Final = "payload"
 """Where the fact of a turn says what the turn was given, and what the next one is given."""
@@ -90,7 +96,7 @@ def _born(given: str, shared: bytes) -> str:
 
 def birth_text(job: NewJob) -> str:
     """Return what the fact of a submission says."""
-    return _TEXT % of_birth(job)
+    return _TEXT % (of_birth(job), job.ready_at - job.created_at)
 
 
 def births(jobs: Iterable[NewJob], step: str) -> Iterator[str]:
@@ -101,16 +107,16 @@ def births(jobs: Iterable[NewJob], step: str) -> Iterator[str]:
         this = (_time_given(job), *job[_SHARED:])
         if this != like:
             like, shared = this, _shared(job, step)
-        yield _TEXT % _born(fingerprint(job.payload), shared)
+        yield _TEXT % (_born(fingerprint(job.payload), shared), job.ready_at - job.created_at)
 
 
 def birth_texts(like: NewJob, payloads: Iterable[str]) -> list[str]:
     """Return what the facts of submissions say that differ in their payloads alone."""
-    shared = _shared(like, None)
-    return [_TEXT % _born(fingerprint(payload), shared) for payload in payloads]
+    shared, due_in = _shared(like, None), like.ready_at - like.created_at
+    return [_TEXT % (_born(fingerprint(payload), shared), due_in) for payload in payloads]
 
 
-_TEXT: Final = f'{{"job":"QUEUED","{BORN}":"%s"}}'
+_TEXT: Final = f'{{"job":"QUEUED","{BORN}":"%s","{DUE_IN}":%d}}'
 
 
 def of_end(
@@ -137,6 +143,11 @@ def of_dropped(activities: Iterable[Activity], prints: Mapping[Place, str] = _NO
 
 def _print_of(activity: Activity, prints: Mapping[Place, str]) -> tuple[str | None, ...]:
     return (prints.get(activity.place),) if activity.kind == "remote" else ()
+
+
+def of_group(threshold: int | None, mode: str | None) -> str:
+    """Return the fingerprint of when a group is closed, which the fact of its end carries."""
+    return fingerprint(threshold, mode)
 
 
 def of_intent(arguments: str, options: str) -> str:

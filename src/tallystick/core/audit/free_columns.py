@@ -13,7 +13,6 @@ _INSTANT: Final = "an instant by the clock of the store that no fact names; only
 _LEASE: Final = "when a lease would have ended: heartbeats move it, and it means nothing after the end"
 _NAME: Final = "of a signal: the name by which its sender would send it again"
 UNREAD: Final = "of a signal that was never taken: no fact can name it, because its job never read it"
-FAILED_FAST: Final = "of a group that its first failure has closed: how many children would have been enough"
 _HOOK: Final = "how far the delivery of hooks has come: it is no part of the job"
 _HOOKS: Final = "which hooks the program declares: the claim of a newer program says it anew, without a fact"
 _SAME_INSTANT: Final = "of two children that ended in one millisecond: which of them was counted first"
@@ -41,7 +40,6 @@ FREE: Final[dict[tuple[str, str], str]] = {
     ("steps", "rev"): _WRITTEN,
     ("steps", "created_at"): _INSTANT,
     ("steps", "updated_at"): _INSTANT,
-    ("steps", "threshold"): FAILED_FAST,
     **dict.fromkeys(
         [("messages", name) for name in ("created_at", "arrived", "due_at", "acked_at")], _INSTANT
     ),

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
+import msgspec
+
 from tallystick.core.audit.book import Findings, StepRest
 from tallystick.core.audit.fingerprints import is_known
 from tallystick.core.audit.told import Account
@@ -28,6 +30,7 @@ from tallystick.core.remote.rows import (
     result_guid,
 )
 from tallystick.core.verbs.protocol.step_drafts import as_made
+from tallystick.core.verbs.protocol.sweeping import ACK_TIMEOUT, LEASE_TIMEOUT
 from tallystick.errors import LedgerCorrupt, TallyError
 
 
@@ -102,6 +105,8 @@ def _wrong_order(picture: ProtocolPicture, active: ProtocolStep) -> Iterator[tup
         expected = StepState.SUCCEEDED if step.step_index < active.step_index else StepState.PENDING
         if step is not active and step.state != expected:
             yield "state", f"step {step.step_id} is {step.state}, and {active.step_id} is the active one"
+        if step is not active and step.lease_expires_at is not None:
+            yield "state", f"step {step.step_id} is due, and {active.step_id} is the active one"
 
 
 def _wrong_digits(step: ProtocolStep) -> Iterator[tuple[str, str]]:
@@ -160,6 +165,8 @@ def _wrong_words(
 ATTEMPTS_LOOKED_AT_MAX: Final = 100
 """How many attempts of a step are looked at: a damaged row may say any number."""
 
+# The errors of attempts that have ended without an answer.
+_LATE: Final = (ACK_TIMEOUT, LEASE_TIMEOUT)
 _STATES: Final = frozenset(state.value for state in STEP.states)
 
 
@@ -172,7 +179,12 @@ def judge_remote(
         return hash(step)
     if not step.is_open and step.lease_expires_at is not None:
         findings.note("columns", f"remote step {step.step_id} has ended and is due")
-    seen = hash(step)
+    entries = ActivityLedger(step.ledger).leg1_entries
+    if entries != (step.attempt_no or 0):
+        findings.note(
+            "digits", f"remote step {step.step_id} was entered {entries} times, not {step.attempt_no}"
+        )
+    seen, row = hash(step), None
     for attempt_no in range(1, min(step.attempt_no or 0, ATTEMPTS_LOOKED_AT_MAX) + 1):
         name = outbox_id(step.job_id, step.step_id, attempt_no)
         row = find(name)
@@ -185,7 +197,65 @@ def judge_remote(
                 findings.note("outbox", f"the directive {name} {wrong}")
         except (TallyError, TypeError, ValueError) as error:
             findings.note("outbox", f"the directive {name} cannot be made again: {error}")
+    if step.is_open:
+        for wrong in _wrong_way(step, row):
+            findings.note("columns", f"remote step {step.step_id} {wrong}")
     return seen
+
+
+def _wrong_way(step: ProtocolStep, row: OutboxRow | None) -> Iterator[str]:
+    """Say what of a step that is on its way cannot be; `row` is the directive of its last attempt."""
+    routed = (
+        step.resolved_mode,
+        step.lane,
+        step.routing_key_used,
+        step.decision_source,
+        step.decision_reason,
+    )
+    if row is not None and routed != (
+        *(row.resolved_mode, row.lane, row.routing_key_used, row.decision_source, row.decision_reason),
+    ):
+        yield "is routed otherwise than its directive"
+    answered = (
+        () if step.answers is None else msgspec.json.decode(step.answers, type=list[tuple[int, str, str]])
+    )
+    attempts = [attempt for attempt, _lease, _digest in answered]
+    if attempts != sorted(set(attempts)) or not set(attempts) <= set(range(1, step.attempt_no + 1)):
+        yield "remembers answers of attempts that it never made"
+    if step.answers is not None and msgspec.json.encode(answered).decode() != step.answers:
+        yield "remembers answers that are not as they were written"
+    if any(attempt == step.attempt_no and lease != step.lease_id for attempt, lease, _digest in answered):
+        yield "remembers an answer to another directive"
+    is_answered = step.attempt_no in attempts
+    if is_answered and step.is_in_flight:
+        yield "has its answer and is in flight"
+    if step.step_index != 0 or not step.payload or not step.options:
+        yield "has no place, no arguments or no rules"
+    elif msgspec.json.encode(msgspec.json.decode(step.options)).decode() != step.options:
+        yield "has rules that are not as they were written"
+    ended = is_answered and step.lease_expires_at is None
+    if not ended and (step.workspace_ref, step.output_ref) != (None, None):
+        yield "has left something before its answer"
+    if (step.last_error_code is None) != (step.last_error_message is None):
+        yield "has a part of an error"
+    yield from _wrong_stand(step, is_answered=is_answered, tried_again=step.attempt_no > 1)
+
+
+def _wrong_stand(step: ProtocolStep, *, is_answered: bool, tried_again: bool) -> Iterator[str]:
+    """Say what does not go together with the state of a step that is on its way."""
+    state = StepState(step.state)
+    if state is StepState.PENDING:
+        yield "was never sent"
+    if state is StepState.IN_PROGRESS and step.acked_at is None:
+        yield "is at work, and its worker was never heard of"
+    new = state in (StepState.DISPATCHING, StepState.AWAITING_ACK) and not tried_again
+    if new and not is_answered and step.acked_at is not None:
+        yield "was heard of before it was sent"
+    failed = state is StepState.FAILED_RETRY
+    if failed and not is_answered and step.last_error_code not in _LATE:
+        yield "is to be tried again, and has not failed"
+    if not failed and not tried_again and step.is_in_flight and step.last_error_code is not None:
+        yield "is in flight, and has failed"
 
 
 def _wrong_directive(home: ProtocolJob, step: ProtocolStep, attempt_no: int, row: OutboxRow) -> Iterator[str]:

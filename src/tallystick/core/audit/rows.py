@@ -14,13 +14,14 @@ from typing import Final, NamedTuple
 from tallystick.core.audit.book import ActivityRow, AttemptRow, Book, Findings
 from tallystick.core.audit.fingerprints import of_dropped
 from tallystick.core.audit.groups import GroupSum, judge_group
-from tallystick.core.audit.job_view import AbortReason
+from tallystick.core.audit.step_fact import LEARNT, revisions
 from tallystick.core.audit.told import Account
 from tallystick.core.digits import ActivityLedger, GuidLedger
 from tallystick.core.ledger.consistency import contradictions
+from tallystick.core.ledger.decisions import TAKERS
 from tallystick.core.ledger.marks import OPENED
 from tallystick.core.lifecycles import JOB, StepState
-from tallystick.core.pictures import AGAIN, OPEN, START, Activity, Message, Place, cancel_of
+from tallystick.core.pictures import AGAIN, START, Activity, Message, Place, cancel_of
 from tallystick.errors import LedgerCeiling, LedgerCorrupt
 
 _LEG1_FULL: Final = ActivityLedger.FIELDS[0].top
@@ -89,7 +90,8 @@ class Rows:
         self._sums: dict[Place | None, _Sum] = {}
         self._closers: list[str] = []
         self._owed = int(book.start_acked_at is None)
-        self._root = self._activity("root", book.root_ledger) or ActivityLedger(OPENED)
+        root = self._activity("root", book.root_ledger)
+        self._root = ActivityLedger(OPENED) if root is None else root
         self._left = self._left_at_work(attempts) if self._final else None
         if book.ledger_form:
             self._judge_start()
@@ -190,6 +192,8 @@ class Rows:
             self._findings.note("digits", f"{label}: {ledger.text} {wrong}")
         heard.timers += message.kind == "timer"
         activity = None if place is None else self._rows[place][0].activity
+        if activity is not None and activity.kind not in TAKERS.get(message.kind, ()):
+            self._findings.note("messages", f"{label} is for {_label(activity)}, which takes no such message")
         if activity is not None and activity.kind == "group":
             wrong = heard.group.add(activity, counted, message, ledger, final=self._final)
             if wrong:
@@ -235,9 +239,10 @@ class Rows:
             return ()
         if self._left is None or guid != self._left.guid:
             return (_COUNTED, _CLOSER)
-        # One that was taken is settled when its segment ends in a wait.
-        taken = () if of_root or self._left.reason == AbortReason.SUSPENDED else (_WORKED,)
-        return (_ENTERED, *taken, _COUNTED, _CLOSER)
+        # One that was taken is settled when its segment ends in a wait or a turn; running takes the root's.
+        if self._said.settles(self._left.attempt):
+            return (_COUNTED,) if of_root else (_ENTERED, _COUNTED)
+        return (_ENTERED,) if of_root else (_ENTERED, _WORKED)
 
     def _judge_message(self, label: str, message: Message, ledger: GuidLedger) -> None:
         """Judge a message that may drive the job: what it has done, and whether it is acknowledged."""
@@ -299,14 +304,16 @@ class Rows:
                 legal = legal and not (activity.is_open and over)
         if activity.kind == "group":
             legal = legal and (activity.state != StepState.SUCCEEDED or activity.is_closed)
+        if not row.is_copy and not ledger.leg1_entries:
+            note("digits", f"{label}: {ledger.text}, and it was never opened")
         if not legal:
             place = "without a fact" if row.n is None else f"with fact {row.n}"
             note("state", f"{label} is {activity.state} {place}, in a job {self._book.state}")
         if told is not None and row.n is not None:
             learnt = ledger - told
-            if learnt and (row.is_copy or learnt not in _LEARNT):
+            if learnt and (row.is_copy or learnt not in LEARNT):
                 note("digits", f"{label}: {ledger.text} was {told:015d} when it ended")
-        elif row.n is None and activity.kind != "remote" and activity.rev not in _revisions(activity, ledger):
+        elif row.n is None and activity.kind != "remote" and activity.rev not in revisions(activity, ledger):
             note("digits", f"{label}: {ledger.text} after {activity.rev} revisions")
 
     def _judge_answers(
@@ -359,32 +366,6 @@ class Rows:
         closers = ", ".join(self._closers[:_NAMED_MAX]) or "nothing"
         last = f", and {self._driver or 'nothing'} drove its newest attempt" if self._final else ""
         self._findings.note("closer", f"closed by {closers}, in a job {self._book.state}{last}")
-
-
-_LEARNT: Final = tuple(
-    first + second
-    for first in (0, ActivityLedger.of(children_spawned=1))
-    for second in (0, ActivityLedger.of(tasks_done=1))
-)
-
-
-def _revisions(activity: Activity, ledger: ActivityLedger) -> range:
-    """Return how often the row of an activity that has no fact may have been written, by its digits.
-
-    Each entry is one writing, of a group also that it is complete; then the drop, with the step 2 of a
-    message that drove the last segment and was not taken. An entry that no digit can count is not written.
-    """
-    if ledger.leg1_entries >= _LEG1_FULL:
-        return range(1, activity.rev + 1)
-    least = ledger.leg1_entries + ledger.leg2_entries
-    if activity.kind == "group":
-        least += ledger.leg1_complete
-    if activity.state == OPEN:
-        return range(least, least + 1)
-    if activity.kind == "group":
-        return range(least + 1, least + 3)
-    least += 1 + ledger.get("work_done")
-    return range(least, least + 1)
 
 
 def _label(activity: Activity) -> str:

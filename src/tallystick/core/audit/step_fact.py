@@ -12,6 +12,7 @@ from typing import Final
 
 from tallystick.core.chain import GENESIS, event_hash, old_step_payload, read_step_payload, step_payload
 from tallystick.core.digits import ActivityLedger
+from tallystick.core.pictures import OPEN, Activity
 from tallystick.core.values import StoredEvent
 
 LEARNING: Final = frozenset({"wait", "sleep", "group", "remote", "effect"})
@@ -20,6 +21,34 @@ LEARNING: Final = frozenset({"wait", "sleep", "group", "remote", "effect"})
 _LEARNT: Final = tuple(
     field.weight for field in ActivityLedger.FIELDS if field.name in ("children_spawned", "tasks_done")
 )
+
+
+_LEG1_FULL: Final = ActivityLedger.FIELDS[0].top
+LEARNT: Final = tuple(
+    first + second
+    for first in (0, ActivityLedger.of(children_spawned=1))
+    for second in (0, ActivityLedger.of(tasks_done=1))
+)
+"""By how much the digits of a row may be more than those of its fact."""
+
+
+def revisions(activity: Activity, ledger: ActivityLedger) -> range:
+    """Return how often the row of an activity that has no fact may have been written, by its digits.
+
+    Each entry is one writing, of a group also that it is complete; then the drop, with the step 2 of a
+    message that drove the last segment and was not taken. An entry that no digit can count is not written.
+    """
+    if ledger.leg1_entries >= _LEG1_FULL:
+        return range(_LEG1_FULL, activity.rev + 1)
+    least = ledger.leg1_entries + ledger.leg2_entries
+    if activity.kind == "group":
+        least += ledger.leg1_complete
+    if activity.state == OPEN:
+        return range(least, least + 1)
+    if activity.kind == "group":
+        return range(least + 1, least + 3)
+    least += 1 + ledger.get("work_done")
+    return range(least, least + 1)
 
 
 def told(
@@ -42,13 +71,14 @@ def told(
 ) -> StoredEvent:
     """Return the fact that a row is; if it fits no hash that it may have had, in the older form.
 
-    `printed` is the fingerprint of what else the row of a remote step says, or of the key of an effect.
+    `printed` is the fingerprint of what else the row of a remote step or a group says, or of the key of an
+    effect.
     """
     prev_hash = GENESIS if before is None else before
     row = (result, error, notes)
     digits = tuple(_before(ledger)) if kind in LEARNING else (ledger,)
     forms = [(step_payload, (printed,)), (old_step_payload, ())]
-    if kind == "effect" and printed is not None:
+    if kind in ("effect", "group") and printed is not None:
         # One that another job has done says nothing of a key, and neither did facts of an older form.
         forms.insert(1, (step_payload, (None,)))
     for written, also in forms:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from itertools import zip_longest
 from typing import Final, NamedTuple
 
 import msgspec
 
-from tallystick.core.audit.fingerprints import BORN, DROPPED, ENDED, TURNED, WAS, of_dropped
+from tallystick.core.audit.fingerprints import AT_BIRTH, BORN, DROPPED, ENDED, TURNED, WAS, of_dropped
 from tallystick.core.audit.job_view import AbortReason
 from tallystick.core.effects.judging import ToldEffects
 from tallystick.core.ledger.decisions import Reclaim
 from tallystick.core.pictures import Place
+from tallystick.core.queues.judging import UNTOLD, next_due
 from tallystick.core.queues.reusing import NEW_HASH, REPLACE, WAS_HASH
 from tallystick.core.remote.row_prints import DIRECTIVES, ROWS
 from tallystick.core.values import StoredEvent
@@ -25,6 +27,10 @@ _REASONS: Final = {
     "hold": AbortReason.HELD,
     "cancel": AbortReason.CANCELLED,
 }
+# Facts with which step 2 of the message is done that drove the attempt.
+_SETTLES: Final = ("suspend", "again")
+# Facts beside which nothing of the row of a job is written.
+_BESIDE: Final = frozenset({"try", "note", "intent", "call", TRIM})
 
 
 class Began(NamedTuple):
@@ -33,6 +39,15 @@ class Began(NamedTuple):
     at: int
     lease_id: str | None
     owner: str | None
+    # Whether the job was born with this claim.
+    at_birth: bool
+
+
+class AwaitedAs(NamedTuple):
+    """The first attempt that has waited for something, and what that was; None: of an older form."""
+
+    attempt: int
+    kind: str | None
 
 
 class Account:
@@ -57,9 +72,16 @@ class Account:
         self.began: dict[int, Began] = {}
         # Reason and charge of attempts that have ended; None for a reason that an older fact does not name.
         self.aborted: dict[int, tuple[str | None, bool | None]] = {}
+        # By which kind of fact.
+        self.ended_by: dict[int, str] = {}
+        # When the job is due, as far as its facts tell.
+        self.due = UNTOLD
+        # The newest fact that was written with the row of the job.
+        self.moved_n = 0
         # By turn what was dropped when it was over, unless the fact is of an older form.
         self.dropped: dict[int, object] = {}
-        self.waits: set[tuple[int, str]] = set()
+        # What segments have waited for, by turn and name: the first attempt to, and as what, if that is told.
+        self.waits: dict[tuple[int, str], AwaitedAs] = {}
         self.timed: set[tuple[int, str]] = set()
         self.turns: list[int] = []
         self.results: dict[Place, int] = {}
@@ -77,8 +99,13 @@ class Account:
             self.is_fork = fact.type == "fork"
         self._take(fact, data, dimension)
         self.effects.read(fact, data)
+        self.due = next_due(self.due, fact, data, dimension)
+        # Of a protocol job some are about a step alone.
+        if fact.type not in _BESIDE and ("job" in data or "steps" not in data):
+            self.moved_n = fact.n
         if str(data.get("attempt", "")).endswith(_ABORTED):
             self.aborted[fact.attempt] = _aborted(fact.type, data)
+            self.ended_by[fact.attempt] = fact.type
         if ENDED in data or WAS in data:
             self.dropped[dimension] = data.get(DROPPED, of_dropped(()))
         self.ended = data.get(ENDED, self.ended)
@@ -91,11 +118,15 @@ class Account:
         """Take what facts of this type say."""
         if fact.type == "claim":
             self.is_claimed = True
-            self.began[fact.attempt] = Began(fact.at, _text(data, "lease"), _text(data, "by"))
+            self.began[fact.attempt] = Began(
+                fact.at, _text(data, "lease"), _text(data, "by"), data.get(AT_BIRTH) is True
+            )
             # A job that is asked to stop while it runs is held, and its worker may be lost before it says so.
             self.hold = None
         elif fact.type == "suspend":
-            self.waits.update((dimension, name) for name in str(data.get("for", "")).split(", "))
+            kinds = str(data["as"]).split(", ") if "as" in data else ()
+            for name, kind in zip_longest(str(data.get("for", "")).split(", "), kinds):
+                self.waits.setdefault((dimension, name), AwaitedAs(fact.attempt, kind))
             self.timed.update((dimension, name) for name in str(data.get("timed", "")).split(", ") if name)
         elif fact.type == "hold":
             # A job that stops because of a hold sets none, and gives no reason: it may be over by then.
@@ -128,6 +159,10 @@ class Account:
     def dimension_of(self, n: int) -> int:
         """Return the turn in which a fact stands."""
         return self.turns_gone + bisect_left(self.turns, n)
+
+    def settles(self, attempt: int) -> bool:
+        """Tell whether an attempt has ended by itself: what drove it is done with, if it was taken."""
+        return self.ended_by.get(attempt) in _SETTLES
 
     @property
     def has_turned(self) -> bool:

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from tallystick.core.audit.book import AttemptRow, Findings
-from tallystick.core.audit.fingerprints import INTENDED, is_known, of_intent
+from tallystick.core.audit.fingerprints import INTENDED, is_known, of_effect, of_intent
 from tallystick.core.audit.job_view import AbortReason
 from tallystick.core.effects.after_end import wrong_after_end
 from tallystick.core.effects.requests import Says
@@ -30,25 +30,28 @@ from tallystick.core.effects.rows import (
 )
 from tallystick.core.lifecycles import AttemptState
 from tallystick.core.pictures import CANCEL, Place
+from tallystick.core.remote.answers import printed
 from tallystick.core.remote.rows import place_of_step, step_id_of
 from tallystick.core.values import StoredEvent
 
-_KINDS: Final = frozenset({"intent", "call", "resolve"})
-# The caller where no worker runs: a test that moves a job step by step.
-_BY_HAND: Final = "by hand"
+_KINDS: Final = frozenset({"intent", "call", "resolve", "doubt", "hold"})
 _TAKEN: Final = (AttemptState.ABORTED, AbortReason.DUPLICATE_COMMIT)
 
 
 class ToldEffect:
     """What the facts of a job say of one of its effects."""
 
-    __slots__ = ("about", "answers", "at_attempt", "calls")
+    __slots__ = ("about", "answers", "at_attempt", "began_in", "calls", "is_doubted", "is_retried")
 
     def __init__(self, about: dict[str, object], attempt: int) -> None:
         """Begin with the intent, in an attempt at the job."""
         self.about = about
         self.calls = 1
-        self.at_attempt = attempt
+        self.at_attempt = self.began_in = attempt
+        # A person let it be called again in doubt, which is still there.
+        self.is_retried = False
+        # Its last call is told to be in doubt, and nothing was said of it since.
+        self.is_doubted = False
         # What may have ended it: an answer that lets it be called again has not.
         self.answers: frozenset[object] = frozenset({BY_CALL})
 
@@ -56,6 +59,7 @@ class ToldEffect:
         """Take the fact of a further call."""
         self.calls += 1
         self.at_attempt = attempt
+        self.is_doubted = False
         self.answers = frozenset({BY_CALL})
 
     def answer(self, data: dict[str, object]) -> None:
@@ -64,6 +68,8 @@ class ToldEffect:
             self.answers = frozenset({data.get("by")})
         elif data.get("says") == Says.DID_NOT_HAPPEN:
             self.answers |= {data.get("by")}
+        self.is_retried = data.get("says") == Says.RETRY
+        self.is_doubted = False
 
     @property
     def is_taken_over(self) -> bool:
@@ -83,8 +89,15 @@ class ToldEffects(dict[str, list[ToldEffect]]):
             self.setdefault(unit, []).append(ToldEffect(data, fact.attempt))
         elif unit in self and fact.type == "call":
             self[unit][-1].call(fact.attempt)
-        elif unit in self:
+        elif unit in self and fact.type == "resolve":
             self[unit][-1].answer(data)
+        elif unit in self:
+            self[unit][-1].is_doubted = True
+
+    def owner_of(self, unit: str) -> str | None:
+        """Return the attempt that has the key to which an effect of this job came last, if another has it."""
+        told = self[unit][-1] if unit in self else None
+        return str(told.about["of"]) if told is not None and told.is_taken_over else None
 
 
 class AfterEnd(NamedTuple):
@@ -104,16 +117,21 @@ class EffectsOfJob:
         told: ToldEffects,
         owners: Mapping[int, str | None],
         results: Mapping[Place, int],
+        answer: Callable[[Place], str | None],
         after_end: AfterEnd | None,
         findings: Findings,
+        *,
+        is_free: bool,
     ) -> None:
         """Take what the facts say: the effects, workers of attempts at the job, what steps returned.
 
-        `after_end` is there if the job has ended.
+        `answer` finds what a message tells a step of its effect; `after_end` is there if the job has ended.
         """
         self._job_id, self._tenant_id = job_id, tenant_id
         self._told, self._owners, self._results = told, owners, results
-        self._after_end = after_end
+        self._answer, self._after_end = answer, after_end
+        # The job is neither held nor to end.
+        self._is_free = is_free
         self._note = findings.note
 
     def judge(
@@ -186,8 +204,8 @@ class EffectsOfJob:
             yield "it was called before it was intended, or after its end"
         if is_over:
             yield from self._wrong_outcome(key, told)
-        elif (key.result, key.error) != (None, None):
-            yield "it is open and has a result or an error"
+        else:
+            yield from _wrong_open(key, told, is_free=self._is_free)
 
     def _wrong_outcome(self, key: EffectRow, told: ToldEffect) -> Iterator[str]:
         """Say what is wrong about the result of an effect that is over, or about its author."""
@@ -200,8 +218,21 @@ class EffectsOfJob:
             yield "its result or error is not what its step has returned"
         if said is not None and key.ended_by not in told.answers:
             yield f"it was ended by {key.ended_by}, the facts say otherwise"
-        if said is None and self._after_end is not None and key.ended_by not in told.answers - {BY_CALL}:
+        if said is None:
+            yield from self._wrong_untaken(key, told)
+
+    def _wrong_untaken(self, key: EffectRow, told: ToldEffect) -> Iterator[str]:
+        """Say what is wrong about an effect that is over and of which its step has not heard."""
+        answer = self._answer(key.place)
+        if answer is not None:
+            if printed(answer) not in (None, of_effect(key)):
+                yield "its row is not what the message says that waits for its step"
+            if key.ended_by not in told.answers:
+                yield f"it was ended by {key.ended_by}, the facts say otherwise"
+        elif self._after_end is not None:
             yield from wrong_after_end(key, self._after_end.completed_at, self._after_end.acts())
+        else:
+            yield "it is over, and no message tells its step"
 
     def _wrong_attempt(self, key: EffectRow, told: ToldEffect, row: AttemptRow) -> Iterator[str]:
         """Say what is wrong about the attempt, which the row of the key says again."""
@@ -211,8 +242,34 @@ class EffectsOfJob:
         if (row.reason, row.charged, row.guid) != (None, False, key.exec_id):
             yield "its attempt has a reason, is charged, or was driven by another message"
         owner = self._owners.get(told.at_attempt)
-        if owner is not None and row.lease_owner not in (owner, _BY_HAND):
+        if owner is not None and row.lease_owner != owner:
             yield f"it was called by {row.lease_owner}, its job was run by {owner}"
+
+
+def _wrong_open(key: EffectRow, told: ToldEffect, *, is_free: bool) -> Iterator[str]:
+    """Say what is wrong about where an effect stands that is open: by that it is called again, or asked for.
+
+    Only a person lets it be called again in doubt; and in doubt without an instant it waits for a person: a
+    job that `is_free` would be held.
+    """
+    if (key.result, key.error) != (None, None):
+        yield "it is open and has a result or an error"
+    resting, doubtful = key.phase == Phase.RESTING, key.phase == Phase.IN_DOUBT
+    asked = key.due_at is not None or key.probes > 0
+    if not (resting or doubtful or key.phase == Phase.CALLING):
+        yield f"it is {key.phase}, and no effect can be"
+    elif resting and key.due_at is None:
+        yield "it is to be called again, and never due"
+    elif (key.doubt is not None) != (doubtful or told.is_retried):
+        yield f"it is {key.phase} and its doubt is {key.doubt}"
+    elif told.is_doubted and resting:
+        yield "it is to be called again, and its last call is told to be in doubt"
+    elif doubtful and not told.is_doubted and not key.rules.probe and is_free:
+        yield "it is in doubt, and no fact says so"
+    elif doubtful and asked != key.rules.probe:
+        yield f"it is in doubt, due at {key.due_at}, and its probe was asked {key.probes} times"
+    if key.probes < 0 or (key.probes and not key.rules.probe):
+        yield f"its probe was asked {key.probes} times"
 
 
 def _wrong_duplicate(owner: str, row: AttemptRow) -> Iterator[str]:

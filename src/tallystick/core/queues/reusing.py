@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from tallystick.core.audit.fingerprints import TURNED, WAS, fingerprint
+from tallystick.core.audit.fingerprints import DUE_IN, TURNED, WAS, fingerprint
 from tallystick.core.lifecycles import JOB, JobState
 from tallystick.core.values import Reservation
 
@@ -106,13 +106,14 @@ def due_at(rule: KeyRule, holder: KeyHolder, ready_at: int | None, now: int) -> 
     return quiet if rule.longest_ms is None else min(quiet, max(now, holder.created_at + rule.longest_ms))
 
 
-def replacement(holder: KeyHolder, payload: str, content_hash: str) -> str:
-    """Return what the fact of a replacement says: both arguments and both hashes."""
+def replacement(holder: KeyHolder, payload: str, content_hash: str, due_in: int | None) -> str:
+    """Return what the fact of a replacement says: both arguments, both hashes, and when the job is due."""
     return msgspec.json.encode(
         {
             WAS: fingerprint(holder.payload),
             TURNED: fingerprint(payload),
             WAS_HASH: holder.content_hash,
             NEW_HASH: content_hash,
+            DUE_IN: due_in,
         }
     ).decode()

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from tallystick.core.audit.fingerprints import AT_BIRTH
 from tallystick.core.ledger.decisions import first_to_act
 from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState
 from tallystick.core.pictures import Activity, Message, Now, Picture
@@ -24,16 +25,17 @@ CLAIMED_FIRST: Final = msgspec.json.encode(
 CLAIMED_AGAIN: Final = msgspec.json.encode({"job": JobState.IN_PROGRESS, "attempt": _BEGUN}).decode()
 
 
-def claim_text(moves: str, lease_id: str, owner: str) -> str:
+"""What the fact of every later claim says: the job has begun."""
+
+
+def claim_text(moves: str, lease_id: str, owner: str, *, at_birth: bool = False) -> str:
     """Return what the fact of a claim says: the moves, the lease, and the worker that has it.
 
     >>> claim_text('{"attempt":"LEASED>IN_PROGRESS"}', "l1", "w")
     '{"attempt":"LEASED>IN_PROGRESS","lease":"l1","by":"w"}'
     """
-    return f'{moves[:-1]},"lease":"{lease_id}","by":"{owner}"}}'
-
-
-"""What the fact of every later claim says: the job has begun."""
+    born = f',"{AT_BIRTH}":true' if at_birth else ""
+    return f'{moves[:-1]},"lease":"{lease_id}","by":"{owner}"{born}}}'
 
 
 def enter(picture: Picture, now: Now) -> Plan | Refusal:

@@ -34,7 +34,8 @@ class Trimmed(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `turns` and `attempts` count them, `last_n` and `head` are the place and the hash of their last fact,
     `given` is the fingerprint of the arguments that the job was born with, and `start` that of what its row
-    says about the message that began it.
+    says about the message that began it. `step` is the remote step that was opened last; older facts do not
+    tell.
     """
 
     turns: int
@@ -44,6 +45,7 @@ class Trimmed(msgspec.Struct, frozen=True, omit_defaults=True):
     first: FirstFact
     start: str
     given: str | None = None
+    step: str | msgspec.UnsetType | None = msgspec.UNSET
 
 
 def trims_now(dimension: int, keep: int) -> bool:

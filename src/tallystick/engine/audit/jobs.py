@@ -35,9 +35,11 @@ from tallystick.core.audit.step_rests import StepRests
 from tallystick.core.audit.told import Account
 from tallystick.core.effects.after_end import RESOLVED
 from tallystick.core.effects.judging import AfterEnd, EffectsOfJob
+from tallystick.core.effects.rows import answer_of
 from tallystick.core.lifecycles import ATTEMPT, JOB, JobState, StepState
 from tallystick.core.limits import HISTORY_WARN_RECORDS
 from tallystick.core.pictures import Message, Place
+from tallystick.core.queues.judging import WhenDue
 from tallystick.core.remote.row_prints import of_remote
 from tallystick.core.remote.rows import ProtocolPicture, ProtocolStep, place_of_step
 from tallystick.engine.audit.kin import ancestors, judge_kin
@@ -51,6 +53,8 @@ _FACTS_PAGE: Final = 100
 _ROWS_PAGE: Final = 500
 _MESSAGES_PAGE: Final = 50
 _READS_MAX: Final = 5
+# No turn is before the first, but a row may say so.
+_BEFORE_ALL: Final[Place] = (-(2**63), "", 0)
 _JOB_STATES: Final = frozenset(state.value for state in JOB.states)
 _ATTEMPT_STATES: Final = frozenset(state.value for state in ATTEMPT.states)
 
@@ -154,7 +158,7 @@ def _facts(inspection: Inspection, job_id: str) -> Iterator[StoredEvent]:
 
 
 def _activities(inspection: Inspection, job_id: str) -> Iterator[ActivityRow]:
-    after: Place = (-1, "", 0)
+    after: Place = _BEFORE_ALL
     more = True
     while more:
         page = inspection.activities(job_id, after=after, limit=_ROWS_PAGE)
@@ -173,7 +177,7 @@ def _messages(inspection: Inspection, job_id: str) -> Iterator[Message]:
 
 
 def _step_rests(inspection: Inspection, job_id: str) -> Iterator[StepRest]:
-    after: Place = (-1, "", 0)
+    after: Place = _BEFORE_ALL
     more = True
     while more:
         page = inspection.step_rests(job_id, after=after, limit=_ROWS_PAGE)
@@ -230,8 +234,10 @@ def _judged(inspection: Inspection, book: Book, now: tuple[str, int], findings: 
     if rests.has_remotes:
         seen = hash((seen, _judge_remotes(inspection, book.job_id, history.said, prints, findings)))
     if tried or rests.effects or history.said.effects:
-        seen = hash((seen, _judge_effects(inspection, whole, tried, rests.effects, history.said, findings)))
-    seen = hash((seen, _judge_rows(inspection, book, attempts, history, prints, findings)))
+        seen = hash(
+            (seen, _judge_effects(inspection, book, whole, tried, rests.effects, history.said, findings))
+        )
+    seen = hash((seen, _judge_rows(inspection, book, whole, attempts, history, prints, findings)))
     _judge_view(book, attempts, now, findings)
     return Checked(book.job_id, history.facts, findings, seen)
 
@@ -260,6 +266,7 @@ def _origin(inspection: Inspection, copy: StepRest) -> StepRest | None:
 
 def _judge_effects(
     inspection: Inspection,
+    book: Book,
     whole: WholeJob,
     tried: dict[str, list[AttemptRow]],
     steps: set[Place],
@@ -271,9 +278,17 @@ def _judge_effects(
     keys = inspection.keys_of(born.job_id)
     owners = {attempt: began.owner for attempt, began in said.began.items()}
     after = None if ended_at is None else AfterEnd(ended_at, partial(_resolved, inspection, born.job_id))
-    told = EffectsOfJob(born.job_id, born.tenant_id, said.effects, owners, said.results, after, findings)
+    answer = partial(_answer, inspection, born.job_id)
+    about = (born.job_id, born.tenant_id, said.effects, owners, said.results, answer, after)
+    told = EffectsOfJob(*about, findings, is_free=book.hold is None and book.state == JobState.IN_PROGRESS)
     told.judge(keys, tried, steps, said.turns_gone)
     return hash((*keys, *((unit, *rows) for unit, rows in tried.items())))
+
+
+def _answer(inspection: Inspection, job_id: str, place: Place) -> str | None:
+    """Return what the message says that tells a step what came of its effect; None if there is none."""
+    found = inspection.message(answer_of(job_id, place))
+    return None if found is None else found.payload
 
 
 def _resolved(inspection: Inspection, job_id: str) -> frozenset[str]:
@@ -304,7 +319,7 @@ def _judge_remotes(
 
 
 def _remote_steps(inspection: Inspection, job_id: str) -> Iterator[ProtocolStep]:
-    after: Place = (-1, "", 0)
+    after: Place = _BEFORE_ALL
     more = True
     while more:
         page = inspection.remote_steps(job_id, after=after, limit=_ROWS_PAGE)
@@ -316,6 +331,7 @@ def _remote_steps(inspection: Inspection, job_id: str) -> Iterator[ProtocolStep]
 def _judge_rows(
     inspection: Inspection,
     book: Book,
+    whole: WholeJob,
     attempts: list[AttemptRow],
     history: History,
     prints: dict[Place, str],
@@ -325,6 +341,8 @@ def _judge_rows(
     said = history.said
     rows = Rows(book, findings, attempts, said)
     letters = Letters(book, said, attempts, findings)
+    is_owner_open = _is_owner_open(inspection, said)
+    due = WhenDue(book, whole, attempts, said.due, findings, is_owner_open=is_owner_open)
     children: dict[str, int] = {}
     seen = 0
     if book.has_waited:
@@ -333,15 +351,27 @@ def _judge_rows(
             seen = hash((seen, activity))
             groups = groups or activity.activity.kind == "group"
             rows.add_activity(activity)
+            due.add_activity(activity.activity)
         for message in _messages(inspection, book.job_id):
             seen = hash((seen, message))
             if not letters.is_left(message) and rows.add_message(message):
                 letters.take(message)
+                due.add_message(message)
         children = inspection.open_children(book.job_id) if groups else children
     letters.close()
+    due.close()
     rows.judge_dropped(said.dropped, prints)
     rows.close(history.told, children)
     return hash((seen, *children.items()))
+
+
+def _is_owner_open(inspection: Inspection, said: Account) -> bool | None:
+    """Tell whether what a job waits for is open that another does under the same key; None: it does not."""
+    owner = said.effects.owner_of(said.due.effect) if said.due.effect else None
+    if owner is None:
+        return None
+    keys = inspection.keys_of(owner.partition(":")[0])
+    return any(key.is_open for key in keys if key.exec_id == owner)
 
 
 def _judge_view(book: Book, attempts: list[AttemptRow], now: tuple[str, int], findings: Findings) -> None:

@@ -39,6 +39,8 @@ def _word(inspection: Inspection, book: Book, whole: WholeJob, findings: Finding
     said = (word.job_id, str(Group(word.dimension, word.name, word.occurrence or 0)), word.payload)
     if said != (parent, step, book.state):
         findings.note("kin", f"it is {book.state}, and its parent was told otherwise")
+    if word.redeliveries:
+        findings.note("kin", "the word to its parent was delivered more than once")
     if word.created_at < (whole.rest.completed_at or 0):
         findings.note("kin", "its parent heard that it has ended before it had")
     return word

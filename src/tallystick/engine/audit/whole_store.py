@@ -82,8 +82,8 @@ def _is_removed(inspection: Inspection, job_id: str) -> bool:
 
 
 def _log(look: Callable[..., list[L]]) -> Iterator[L]:
-    """Give a chain line by line, from its beginning."""
-    after, more = 0, True
+    """Give a chain line by line, from its beginning, and what stands where no line can."""
+    after, more = -(2**63), True
     while more:
         page = look(after=after, limit=_PAGE)
         yield from page

@@ -48,10 +48,11 @@ def turned(dimension: int, before: str, payload: str) -> dict[str, object]:
 
 
 def suspended(waits: Sequence[Wait]) -> dict[str, object]:
-    """Return what the fact of a suspension says: what is waited for, and which of it has a timer."""
+    """Return what the fact of a suspension says: what is waited for, of which kinds, and what has a timer."""
     timed = ", ".join(_named(wait) for wait in waits if wait.due_at is not None)
     about = {"attempt": ABORTED, "timed": timed} if timed else {"attempt": ABORTED}
-    return {**about, "for": ", ".join(map(_named, waits))}
+    kinds = ", ".join(wait.kind for wait in waits)
+    return {**about, "for": ", ".join(map(_named, waits)), "as": kinds}
 
 
 def _named(wait: Wait) -> str:

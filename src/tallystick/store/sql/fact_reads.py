@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tallystick.core.audit.fingerprints import of_effect
+from tallystick.core.audit.fingerprints import of_effect, of_group
 from tallystick.core.audit.step_fact import told
 from tallystick.core.effects.rows import EffectRow, unit_of
 from tallystick.core.pictures import Message
@@ -40,6 +40,7 @@ class FactReads(ABC):
         kinds = {kind for _n, kind, *_rest in steps}
         prints = self._prints(page) if "remote" in kinds else {}
         prints |= self._key_prints(page) if "effect" in kinds else {}
+        prints |= self._group_prints(page) if "group" in kinds else {}
         events += [told(job_id, *row, printed=prints.get(row[0])) for row in steps]
         events.sort(key=lambda event: event.n)
         return events[:limit]
@@ -62,6 +63,10 @@ class FactReads(ABC):
         }
         keys = map(EffectRow._make, self.rows("keys_named", (page[0], _encode(list(units)).decode())))
         return {units[key.unit]: of_effect(key) for key in keys}
+
+    def _group_prints(self, page: tuple[str, int, int]) -> dict[int, str]:
+        """Return the fingerprints of groups, by the places of their facts."""
+        return {n: of_group(threshold, mode) for n, threshold, mode in self.rows("group_facts", page)}
 
     def began(self, job_id: str, *, after: int = 0, limit: int = _ALL) -> dict[int, int]:
         """Return when steps and waits of a job began, by their places in its history."""

@@ -176,7 +176,9 @@ class Reads(FactReads):
         found: dict[str, list[AttemptRow]] = {}
         for unit, *row in self.rows("attempts", (job_id,)):
             attempt = AttemptRow._make(row)
-            found.setdefault(unit, []).append(attempt._replace(charged=bool(attempt.charged)))
+            # What is neither 0 nor 1 stays as it is, for a check to see.
+            charged = bool(attempt.charged) if attempt.charged in (0, 1) else attempt.charged
+            found.setdefault(unit, []).append(attempt._replace(charged=charged))
         return found
 
     def keys_of(self, job_id: str) -> list[EffectRow]:

@@ -61,9 +61,10 @@ def _replace(
 ) -> None:
     """Give a job that was never claimed other arguments, with a fact that tells of both."""
     tenant_id, scope, value, content_hash, canon_version = request.reservation
-    said = replacement(holder, request.payload, content_hash)
-    event = batch.placed(Fact(chain, REPLACE, batch.wall, 0, said))
     due = due_at(request.rule, holder, ready_at, batch.wall)
+    due_in = None if due is None else due - batch.wall
+    said = replacement(holder, request.payload, content_hash, due_in)
+    event = batch.placed(Fact(chain, REPLACE, batch.wall, 0, said))
     about = (request.payload, content_hash, canon_version, due, event.n, event.event_hash, batch.wall)
     insist(batch, "replace_arguments", (holder.job_id, holder.content_hash, *about))
     batch.many("insert_event", [event], Fence(holder.job_id, 0, REPLACE))

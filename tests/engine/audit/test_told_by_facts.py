@@ -1,0 +1,164 @@
+"""Columns that were once free, and what tells of each now."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tallystick import Key, gather, sleep, wait
+from tallystick.testing.stepping import check_books, check_store, die
+from tests.engine.audit.tampering import Books
+
+
+@pytest.fixture
+def books(timed, url):
+    def opened() -> Books:
+        assert check_store(timed) == []
+        made.append(Books(url, timed.runtime().store.inspect()))
+        return made[-1]
+
+    made: list[Books] = []
+    yield opened
+    for each in made:
+        each.close()
+
+
+def found(timed, books: Books, statement: str, undo: str) -> list[str]:
+    """What is found between a change and its undoing."""
+    books.db.run(statement)
+    messages = [finding.message for finding in check_books(timed)]
+    books.db.run(undo)
+    assert check_books(timed) == []
+    return messages
+
+
+def test_the_fact_of_a_group_says_when_it_is_closed(timed, hand, books):
+    @timed.workflow
+    def child(n: int) -> int:
+        return n
+
+    @timed.workflow
+    def parent() -> int:
+        return len(gather(child.child(1), child.child(2)))
+
+    job = parent.submit()
+    hand.work_all()
+    assert job.state() == "SUCCEEDED"
+    db = books()
+    change = "update steps set payload = {} where kind = 'group'"
+    (message, *_others) = found(timed, db, change.format("'fail_fast'"), change.format("null"))
+    assert "was changed after it was written" in message
+    change = "update steps set threshold = {} where kind = 'group'"
+    assert found(timed, db, change.format(1), change.format(0))
+
+
+def test_a_job_that_is_put_off_or_never_due_is_found(timed, hand, clock, books):
+    @timed.workflow
+    def waits() -> None:
+        wait("go", bool, timeout="1h")
+
+    @timed.workflow
+    def sleeps() -> None:
+        sleep("2h")
+
+    queued, delayed = waits.submit(), waits.opts(delay=timedelta(minutes=5)).submit()
+    hand.work()
+    waiting = queued
+    asleep = sleeps.submit()
+    hand.work()
+    clock.advance(1_000)
+    woken = waits.submit()
+    hand.work()
+    clock.advance(1_000)
+    woken.send("go", True)
+    db = books()
+    for job in (waiting, delayed, asleep, woken):
+        due = job.row().ready_at
+        assert due is not None
+        for value in ("null", str(due + 60_000), str(due - 1), "0"):
+            change = f"update jobs set ready_at = {{}} where job_id = '{job.id}'"
+            (message,) = found(timed, db, change.format(value), change.format(due))
+            assert "its facts and messages say otherwise" in message
+
+
+def test_an_attempt_has_the_worker_the_message_and_the_beginning_of_its_claim(timed, hand, clock, books):
+    @timed.effect(key="charge:{n}")
+    def charge(key: Key, n: int) -> int:
+        return n
+
+    @timed.workflow
+    def pays(n: int) -> int:
+        wait("go", bool)
+        return charge(n)
+
+    job = pays.submit(1)
+    clock.advance(500)
+    hand.work()
+    job.send("go", True)
+    hand.work()
+    assert job.state() == "SUCCEEDED"
+    db, of = books(), f"where job_id = '{job.id}'"
+    born = job.row().created_at
+    for column, value, before, which in (
+        ("lease_owner", "'by hand'", "'stepped'", "unit <> ''"),
+        ("guid", "''", "'start'", "unit = '' and attempt = 1"),
+        ("started_at", born, born + 500, "unit = '' and attempt = 1"),
+        ("charged", 2, 0, "unit = '' and attempt = 1"),
+    ):
+        change = f"update attempts set {column} = {{}} {of} and {which}"
+        assert found(timed, db, change.format(value), change.format(before)), column
+
+
+def test_the_start_of_a_cancelled_job_has_the_digits_that_its_attempt_left(timed, hand, clock, books):
+    @timed.effect(key="charge:{n}", timeout="2s")
+    def charge(key: Key, n: int) -> int:
+        die()
+
+    @timed.workflow
+    def pays(n: int) -> int:
+        return charge(n)
+
+    job = pays.submit(1)
+    hand.work()
+    hand.expire()
+    hand.work_all()
+    assert job.cancel(force=True) == "CANCELLED"
+    db, of = books(), f"where job_id = '{job.id}'"
+    ((ledger,),) = db.db.run(f"select start_ledger from jobs {of}")
+    assert ledger == 1
+    change = f"update jobs set start_ledger = {{}} {of}"
+    assert found(timed, db, change.format(11_000_000_001), change.format(1))
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("hold", "'PAUSED'"),
+        ("head_n", "0"),
+        ("root_ledger", "0"),
+        ("attempt", "-1"),
+        ("start_acked_at", "1"),
+        ("updated_at", "1"),
+    ],
+)
+def test_what_the_row_of_an_open_job_says_of_itself(timed, hand, clock, books, column, value):
+    """One that is queued, one that waits, and one that a worker has."""
+
+    @timed.workflow
+    def waits() -> None:
+        wait("go", bool)
+
+    waits.submit()
+    hand.work()
+    waits.submit()
+    hand.claim()
+    waits.submit()
+    db = books()
+    rows = db.db.run(f"select job_id, {column} from jobs")
+    for job_id, before in rows:
+        change = f"update jobs set {column} = {{}} where job_id = '{job_id}'"
+        put_back = "null" if before is None else before
+        if before is None and column == "start_acked_at":
+            continue  # that it is acknowledged is told by its digits: `test_wrong_values.py`
+        assert found(timed, db, change.format(value), change.format(put_back)), job_id
