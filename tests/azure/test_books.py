@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tallystick.clock import SystemClock
 from tallystick.core.remote.policy import Policy
 from tallystick.core.remote.requests import (
     AckStep,
@@ -18,8 +19,8 @@ from tallystick.engine.audit.whole_store import verify
 from tallystick.store.azure import keys
 from tallystick.store.azure.changing import ALONE_MS
 from tallystick.store.azure.requests import Drop, Put, Row, write
-from tallystick.testing.conformance.drafts import done
-from tallystick.testing.conformance.protocol_runs import OK, PULLED, PUSHED, RunningProtocol
+from tallystick.testing.conformance.drafts import bundles, done
+from tallystick.testing.conformance.protocol_runs import OK, PULLED, PUSHED, RunningProtocol, command
 from tests.azure.subject import AzureSubject
 from tests.azure.test_prefixes import VERBS, Setup, cut
 from tests.azure.worlds import ModelSubject, judge, run_out
@@ -139,6 +140,38 @@ def test_a_row_that_was_lost_is_written_when_the_next_one_takes_its_place():
     subject.clock.advance(1_000)
     run.apply(DeliverDirective(run.job_id, "s0", 1, "w"))
     judge(subject, swept=False)
+
+
+def test_the_doctor_finds_an_open_job_behind_many_that_have_ended():
+    subject = ModelSubject()
+    first = RunningProtocol(subject, 1, PULLED)
+    subject.store.apply(bundles(*(command(1, PULLED) for _ in range(600))))
+    for job in subject.jobs():
+        if job.job_id != first.job_id:
+            done(subject.store, CancelProtocol(job.job_id))
+    subject.clock.advance(HOUR_MS)
+    lose_looks(subject)
+    health = subject.store.inspect().health(jobs_max=10)
+    assert [first.job_id in problem for problem in health.problems] == [True]
+    assert health.facts["open_jobs_examined"] == 1
+    assert health.warnings == ()
+
+
+def test_the_doctor_says_how_many_open_jobs_it_has_examined():
+    subject = ModelSubject()
+    subject.clock.advance(
+        SystemClock().wall_ms() - subject.clock.wall_ms()
+    )  # identifiers begin with the time
+    first = RunningProtocol(subject, 1, PULLED)
+    subject.store.apply(bundles(*(command(1, PULLED) for _ in range(520))))
+    subject.clock.advance(HOUR_MS)
+    row = next(row for row in subject.rows(keys.DUE) if first.job_id in row.rk)
+    subject.store.client.ask(write(Drop(keys.DUE, row.pk, row.rk)))
+    some, everything = (subject.store.inspect().health(jobs_max=most) for most in (20, None))
+    assert (some.facts["open_jobs_examined"], some.problems) == (20, ())
+    assert some.warnings == ("20 open jobs were examined, the newest; `tally doctor --all` examines all",)
+    assert (everything.facts["open_jobs_examined"], everything.warnings) == (521, ())
+    assert [first.job_id in problem for problem in everything.problems] == [True]
 
 
 def test_the_doctor_finds_a_copy_that_is_behind():

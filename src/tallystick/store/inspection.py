@@ -93,8 +93,8 @@ class Inspection(Protocol):
         """Return one job."""
         ...
 
-    def health(self) -> Health:
-        """Examine the store itself."""
+    def health(self, jobs_max: int | None = None) -> Health:
+        """Examine the store itself; where that is a look at jobs, at so many of them."""
         ...
 
     def book(self, job_id: str) -> Book | None:

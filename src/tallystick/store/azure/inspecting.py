@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import inf
 from typing import Final, TypeVar
 
 from tallystick.core.audit.book import Book, JobRest, Kept, StepRest, WholeJob
@@ -16,14 +17,15 @@ from tallystick.store.azure.client import Carrier
 from tallystick.store.azure.entities import unpacked
 from tallystick.store.azure.heads import Head, KeptStep, Seen, read_head, read_outbox
 from tallystick.store.azure.nothing_kept import NothingKept
-from tallystick.store.azure.requests import Asking, Find, find, get
-from tallystick.store.azure.tail import load, truth
+from tallystick.store.azure.requests import Asking, Find, Row, find, get
+from tallystick.store.azure.tail import truth
 from tallystick.store.inspection import Health, Inspection, JobHead, Reserved, StaleReports
 
 T = TypeVar("T")
 
-_EXAMINED_MAX: Final = 500
-"""Of how many of the newest jobs the health of the store is judged."""
+_PAGE_ROWS: Final = 500
+_EXAMINE_MS: Final = 10_000
+"""For how long jobs are examined, unless all of them are to be."""
 
 _BEHIND_MS: Final = 60_000
 """For how long a job may be behind its truth before that is worth a sentence: a change takes moments."""
@@ -35,6 +37,7 @@ class AzureInspection(NothingKept):
     def __init__(self, client: Carrier, now: Callable[[], int]) -> None:
         """Look through this client."""
         self._ask = client.ask
+        self._ask_all = client.ask_all
         self._url = client.address.url
         self._now = now
 
@@ -46,14 +49,29 @@ class AzureInspection(NothingKept):
         """Return the instant of this machine: no worker holds a lease here."""
         return "", self._now()
 
-    def health(self) -> Health:
-        """Look whether everything that should follow the newest jobs does."""
-        problems: list[str] = []
-        rows = self._ask(reading.heads(None, _EXAMINED_MAX, self._now()))
-        for row in rows:
-            problems += self._ask(_behind(row.pk, self._now()))
-        facts: dict[str, object] = {"address": self._url, "jobs_examined": len(rows)}
-        return Health(facts, tuple(problems), ())
+    def health(self, jobs_max: int | None = None) -> Health:
+        """Look whether all that should follow a job does, of jobs that go on and of the newest others."""
+        until = inf if jobs_max is None else self._now() + _EXAMINE_MS
+        most = inf if jobs_max is None else jobs_max
+        problems = self._left_behind(self._ask(reading.heads(None, _PAGE_ROWS, self._now())))
+        examined, after, is_all = 0, None, False
+        while not is_all and examined < most and self._now() < until:
+            rows = self._ask(reading.heads(after, _PAGE_ROWS, self._now(), reading.OPEN))
+            chosen = rows[: int(min(_PAGE_ROWS, most - examined))]
+            problems += self._left_behind(chosen)
+            examined, is_all = examined + len(chosen), len(rows) < _PAGE_ROWS and rows == chosen
+            after = rows[-1].pk if rows else None
+        facts: dict[str, object] = {"address": self._url, "open_jobs_examined": examined}
+        bounded = f"{examined:,} open jobs were examined, the newest; `tally doctor --all` examines all"
+        return Health(facts, tuple(dict.fromkeys(problems)), () if is_all else (bounded,))
+
+    def _left_behind(self, rows: Sequence[Row]) -> list[str]:
+        found: list[str] = []
+        for answer in self._ask_all([_behind(row, self._now()) for row in rows]):
+            if isinstance(answer, BaseException):
+                raise answer
+            found += answer
+        return found
 
     def job(self, job_id: str) -> JobRow | None:
         """Return one job."""
@@ -242,22 +260,27 @@ def _reservations(after: tuple[str, str, str], limit: int) -> Asking[list[Kept]]
     return [Kept._make(unpacked(each.values)[name] for name in Kept._fields) for each in found]
 
 
-def _behind(job_id: str, now: int) -> Asking[list[str]]:
+def _behind(row: Row, now: int) -> Asking[list[str]]:
     """Say what should have followed a job and did not, for longer than a change takes."""
-    seen = yield from load(job_id)
-    if seen is None or now - seen.head.updated_at < _BEHIND_MS:
+    head, found = read_head(row.values), list[str]()
+    if head is None or now - head.updated_at < _BEHIND_MS:
         return []
-    head, found = seen.head, list[str]()
-    if seen.copy_n < head.n:
+    job_id = head.job.job_id
+    copy = yield from get(keys.JOBS, head.partition, row.pk)
+    n = 0 if copy is None else copy.values["n"]
+    if n != head.n:
         found.append(
-            f"job {job_id}: its copy is at version {seen.copy_n} and it is at {head.n}; "
+            f"job {job_id}: its copy is at version {n} and it is at {head.n}; "
             "start a worker, whose sweep finishes it"
         )
     if not head.is_final and (yield from get(keys.DUE, keys.due_partition(job_id), head.armed)) is None:
         found.append(
             f"job {job_id}: no row says when to look at it; an ACK, a RESULT or `tally cancel` mends it"
         )
-    return found
+    if found:
+        again = yield from get(keys.STEPS, row.pk, row.rk)
+        return found if again is not None and again.etag == row.etag else []  # it goes on meanwhile
+    return []
 
 
 def _book(head: Head) -> Book:

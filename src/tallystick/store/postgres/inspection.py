@@ -37,7 +37,7 @@ class PostgresInspection(Reads, DoubtReads):
             lambda rows: ask(PostgresInspection(self._address, self._reader, self._times, rows))
         )
 
-    def health(self) -> Health:
+    def health(self, jobs_max: int | None = None) -> Health:  # noqa: ARG002 (it looks at no job)
         """Examine the server, the size of the books, and which session keeps vacuum from its work."""
         ((version, synchronous, fsync, schema_version, size, oldest, whose),) = self.rows("health")
         facts: dict[str, object] = {

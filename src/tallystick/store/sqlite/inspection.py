@@ -56,7 +56,7 @@ class SqliteInspection(Reads, DoubtReads):
             return ask(self)
         return self._at_once(lambda read: ask(SqliteInspection(self._path, read, self._clock)))
 
-    def health(self) -> Health:
+    def health(self, jobs_max: int | None = None) -> Health:  # noqa: ARG002 (it looks at no job)
         """Examine the file, its log, its permissions, and which process writes to it now."""
         status = self._path.stat()
         wal = self._path.with_name(f"{self._path.name}-wal")

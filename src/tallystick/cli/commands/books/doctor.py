@@ -192,7 +192,7 @@ def examine(store: Store, jobs_max: int | None, schedules: frozenset[str] | None
             sys.stderr.flush()
 
     seen = Examination(
-        inspection.health(),
+        inspection.health(jobs_max),
         store.counts(),
         look(store),
         inspection.held(_HELD_SHOWN + 1),
