@@ -13,6 +13,7 @@ from tallystick.core.remote.requests import (
     AnswerStep,
     CancelProtocol,
     DeliverDirective,
+    NotPublished,
 )
 from tallystick.engine.audit.jobs import audit
 from tallystick.engine.audit.whole_store import verify
@@ -183,3 +184,36 @@ def test_the_doctor_finds_a_copy_that_is_behind():
     change(subject, keys.JOBS, one(subject, keys.JOBS), n=before.values["n"])
     (problem,) = subject.store.inspect().health().problems
     assert "is at version 1 and it is at 2" in problem
+
+
+def test_an_outbox_is_read_page_by_page():
+    subject = ModelSubject()
+    jobs = [command(1, PULLED) for _ in range(60)]
+    subject.store.apply(bundles(*jobs))
+    inspection = subject.store.inspect()
+    found, after = list[str](), ""
+    while True:
+        before, sent = subject.client.requests, len(subject.client.sent)
+        page = inspection.waiting_directives("acme", "svc", after=after, limit=25)
+        assert subject.client.requests - before == 2, "one for each month"
+        assert {request.limit for request in subject.client.sent[sent:]} == {25}  # type: ignore[union-attr]  # these are reads
+        found += [row.outbox_id for row in page]
+        if len(page) < 25:
+            break
+        after = page[-1].outbox_id
+    assert found == sorted(f"{job.job_id}:s0:1" for job in jobs)
+
+
+def test_what_is_dead_in_an_outbox_is_found_behind_what_was_withdrawn():
+    subject = ModelSubject()
+    for _ in range(30):
+        run = RunningProtocol(subject, 1, PULLED)
+        run.apply(CancelProtocol(run.job_id))
+    dead = RunningProtocol(subject)
+    dead.apply(NotPublished(dead.fence, 1, "gone", final=True))
+    inspection = subject.store.inspect()
+    assert [row.job_id for row in inspection.dead_directives("acme", None, after="", limit=1)] == [
+        dead.job_id
+    ]
+    assert inspection.dead_directives("acme", None, after=f"{dead.job_id}:s0:1", limit=1) == []
+    assert [lag.dead for lag in inspection.outbox_lag("acme")] == [1]

@@ -8,8 +8,9 @@ from typing import Final, TypeVar
 
 from tallystick.core.audit.book import Book, JobRest, Kept, StepRest, WholeJob
 from tallystick.core.audit.removals import ChainEnd
+from tallystick.core.limits import PAGE_ROWS_MAX
 from tallystick.core.pictures import Message, Place
-from tallystick.core.remote.rows import OutboxLag, OutboxRow, ProtocolJob, ProtocolPicture
+from tallystick.core.remote.rows import WITHDRAWN, OutboxLag, OutboxRow, ProtocolJob, ProtocolPicture
 from tallystick.errors import BadInput
 from tallystick.store.api import JobRow, NewJob, StoredEvent
 from tallystick.store.azure import keys, reading
@@ -17,7 +18,7 @@ from tallystick.store.azure.client import Carrier
 from tallystick.store.azure.entities import unpacked
 from tallystick.store.azure.heads import Head, KeptStep, Seen, read_head, read_outbox
 from tallystick.store.azure.nothing_kept import NothingKept
-from tallystick.store.azure.requests import Asking, Find, Row, find, get
+from tallystick.store.azure.requests import Asking, Condition, Find, Row, find, get
 from tallystick.store.azure.tail import truth
 from tallystick.store.inspection import Health, Inspection, JobHead, Reserved, StaleReports
 
@@ -179,32 +180,35 @@ class AzureInspection(NothingKept):
         self, tenant_id: str | None, service: str | None, *, after: str, limit: int
     ) -> list[OutboxRow]:
         """Return a page of directives of a tenant that are not out."""
-        return self._outbox("PENDING", tenant_id, service, after, limit)
+        return self._outbox(tenant_id, service, after, limit, ("state", "eq", "PENDING"))
 
     def dead_directives(
         self, tenant_id: str | None, service: str | None, *, after: str, limit: int
     ) -> list[OutboxRow]:
         """Return a page of directives of a tenant that could not be published."""
-        found = self._outbox("FAILED_FINAL", tenant_id, service, after, limit)
-        return [row for row in found if row.reason != "withdrawn"]
+        dead = (("state", "eq", "FAILED_FINAL"), ("reason", "ne", WITHDRAWN))
+        return self._outbox(tenant_id, service, after, limit, *dead)
 
     def _outbox(
-        self, state: str, tenant_id: str | None, service: str | None, after: str, limit: int
+        self, tenant_id: str | None, service: str | None, after: str, limit: int, *where: Condition
     ) -> list[OutboxRow]:
-        """Read directives in a state, those of the last two months: the outbox has no other order."""
+        """Read directives of the last two months, by their jobs: each has one that waits or is dead."""
         if tenant_id is None:
             raise BadInput("in Azure Tables directives are listed for one tenant: name it")
-        where = (("state", "eq", state), *(() if service is None else (("service", "eq", service),)))
-        found: list[OutboxRow] = []
-        for month in keys.months_back(keys.month_of(self._now()), 2):
-            rows = self._ask(find(Find(keys.OUTBOX, keys.key(tenant_id, month), where=where)))
-            found += [read_outbox(row.values) for row in rows]
-        return sorted(row for row in found if row.outbox_id > after)[:limit]
+        wanted = where if service is None else (*where, ("service", "eq", service))
+        low = f"{keys.encoded(after.partition(':')[0])}{keys.JOIN}{keys.JOIN}" if after else ""
+        months = (keys.key(tenant_id, each) for each in keys.months_back(keys.month_of(self._now()), 2))
+        found = [
+            read_outbox(row.values)
+            for month in months
+            for row in self._ask(find(Find(keys.OUTBOX, month, low, limit=limit, where=wanted)))
+        ]
+        return sorted(found)[:limit]
 
     def outbox_lag(self, tenant_id: str | None) -> list[OutboxLag]:
-        """Return how late the outbox of a tenant is, for each service and way of its directives."""
-        waits = self.waiting_directives(tenant_id, None, after="", limit=1_000)
-        dead = self.dead_directives(tenant_id, None, after="", limit=1_000)
+        """Return how late the outbox of a tenant is, for each way of its directives: up to a thousand."""
+        waits = self.waiting_directives(tenant_id, None, after="", limit=PAGE_ROWS_MAX)
+        dead = self.dead_directives(tenant_id, None, after="", limit=PAGE_ROWS_MAX)
         ways = sorted({(row.service, row.via) for row in (*waits, *dead)})
         lags = []
         for way in ways:
