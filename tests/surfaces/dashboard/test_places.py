@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from contextlib import closing
+from html import unescape
 
 import httpx
 import pytest
@@ -14,8 +15,13 @@ from starlette.routing import Mount
 from tallystick import Tally
 from tallystick.app.remote.api_keys import make_key
 from tallystick.dashboard import dashboard_app
+from tallystick.dashboard.pages import runs as page_of_runs
+from tallystick.errors import RunFailed
+from tallystick.runs.definition.pipeline import Pipeline
+from tallystick.runs.log.recorder import LOG
 from tallystick.runs.orchestrator.start import start_or_resume
 from tallystick.runs.toy import pipeline
+from tallystick.runs.workers.work import Work
 from tests.surfaces.dashboard.visiting import ALL, CSRF, Site, url_in, visiting
 
 LINK = re.compile(r'(?:href|src|action|hx-get|sse-connect)="(/[^"]*)"')
@@ -100,3 +106,52 @@ def test_an_artifact_is_a_file_that_no_browser_opens(app, tmp_path):
         assert (await tenant.get(links[0])).status_code == 403
 
     visiting(app, test, runs_root=str(tmp_path / "runs"))
+
+
+def book(*, fails: bool) -> Pipeline:
+    """Return a pipeline that calls its end by a name of its own."""
+    made = Pipeline("book", {"NEW": "PUBLISHED"})
+    chapters = [f"chapter-{number}.txt" for number in range(3)]
+
+    @made.node("NEW", outputs=chapters)
+    def write(work: Work) -> None:
+        if fails:
+            raise ValueError("the ink is dry")
+        for name in chapters:
+            work.write(name, name)
+
+    return made
+
+
+def test_runs_are_listed_in_pages_with_the_colour_of_their_end(app, tmp_path, monkeypatch):
+    root = str(tmp_path / "runs")
+    for name in ("a", "b", "d"):
+        start_or_resume(book(fails=False), root, name)
+    with pytest.raises(RunFailed):
+        start_or_resume(book(fails=True), root, "c")
+    (tmp_path / "runs" / "e").mkdir()
+    (tmp_path / "runs" / "e" / LOG).write_text("no log")
+    monkeypatch.setattr(page_of_runs, "RUNS_MAX", 3)
+    monkeypatch.setattr(page_of_runs, "ITEMS_MAX", 2)
+
+    async def test(site: Site) -> None:
+        visitor, seen, path = await site.visitor(), {}, "/runs"
+        while path:
+            page = (await visitor.get(path)).text
+            row = r'href="/runs/(\w)">\w</a></td><td><span class="chip (\w+)">(\w+)<'
+            seen |= {name: (kind, state) for name, kind, state in re.findall(row, page)}
+            more = re.search(r'href="([^"]+)" rel="next">More runs', page)
+            assert ("3 are shown" in page) == bool(more)
+            path = more[1] if more else ""
+        good, bad, unknown = ("good", "published"), ("bad", "failed"), ("warn", "unknown")
+        assert seen == {"a": good, "b": good, "c": bad, "d": good, "e": unknown}
+        run = (await visitor.get("/runs/a")).text
+        assert '<span class="chip good">published</span>' in run
+        assert "1 to 2 of 3 artifacts." in run
+        assert (run.count("/artifacts/chapter"), "work items." in run) == (2, False)
+        rest = (await visitor.get("/runs/a?artifacts=2")).text
+        assert "3 to 3 of 3 artifacts." in rest
+        assert rest.count("/artifacts/chapter") == 1
+        assert '"kind":"good","self":true' in unescape(run).replace(" ", "")
+
+    visiting(app, test, runs_root=root)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from tallystick.core.json_forms.canonical import canonical
@@ -16,7 +18,7 @@ from tallystick.log.event import LINE_BYTES_MAX, LogEvent
 from tallystick.log.folder import Folder, chunks, release
 from tallystick.log.reader import Tail
 from tallystick.runs.log import recovery
-from tallystick.runs.log.fold import RunView
+from tallystick.runs.log.fold import ImpossibleEvent, RunView, UnknownEvent
 from tallystick.runs.log.recorder import LOG, SNAPSHOT
 from tallystick.runs.log.snapshot import read_snapshot, snapshot_bytes
 from tallystick.runs.orchestrator.staleness import changed_artifacts
@@ -55,7 +57,7 @@ def replay_bytes(root: str | os.PathLike[str], run_id: str) -> bytes:
     return snapshot_bytes(load(root, run_id)[0].snapshot())
 
 
-def events(root: str | os.PathLike[str], run_id: str) -> Iterator[LogEvent]:
+def events(root: str | os.PathLike[str], run_id: str) -> Generator[LogEvent, None, None]:
     """Yield the events of a run up to the first byte that cannot be believed."""
     with recovery.opened(root, run_id, create=False) as folder:
         if not recovery.has_log(folder):
@@ -63,18 +65,34 @@ def events(root: str | os.PathLike[str], run_id: str) -> Iterator[LogEvent]:
         yield from recovery.events(folder)
 
 
-def states(root: str | os.PathLike[str]) -> list[tuple[str, str]]:
-    """Return the id of every run in a folder with the state in its snapshot, sorted by id.
+def states(
+    root: str | os.PathLike[str], *, after: str = "", limit: int | None = None
+) -> list[tuple[str, str]]:
+    """Return the id of every run in a folder with the state in its snapshot, sorted by id; or a page of them.
 
     What is no folder is no run. One that cannot be read is `unknown`, and hides no other.
     """
     found: list[tuple[str, str]] = []
     with recovery.open_root(root) as base:
         for name in base.files.list(base.descriptor):
-            if is_name(name) and _is_folder(base, name):
+            if len(found) == limit:
+                break
+            if name > after and is_name(name) and _is_folder(base, name):
                 state = _state(base, name)
                 found += [(name, state)] if state else []
     return found
+
+
+def ends(root: str | os.PathLike[str], run_id: str) -> list[str]:
+    """Return the states in which a run ends, its own and the common ones; none if its log does not say."""
+    view = RunView(run_id)
+    try:
+        with closing(events(root, run_id)) as facts:
+            for created in islice(facts, 1):
+                view.replay(created)
+    except (TallyError, ImpossibleEvent, UnknownEvent):
+        return []
+    return view.graph.final
 
 
 def _is_folder(base: Folder, name: str) -> bool:
