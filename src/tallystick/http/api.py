@@ -16,6 +16,7 @@ from tallystick.errors import BadInput, NotKnown, TallyError
 from tallystick.http.flights import Flights
 from tallystick.http.news import News
 from tallystick.store.api import Protocols
+from tallystick.worker.refusals import Reasons
 
 if TYPE_CHECKING:
     from tallystick.app.api.runtime import Runtime
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from tallystick.store.api import Outcome, Primitive
 
 SWEEP_SECONDS: Final = 1.0
+SWEEP_SECONDS_MAX: Final = 30.0
 
 WRITE_BEFORE: Final = crash.declare("http.write.before", "a request is let in and nothing of it is durable")
 WRITE_AFTER: Final = crash.declare("http.write.after", "a request is durable and its client has no answer")
@@ -104,16 +106,22 @@ class Api:
             self._rounds.cancel()
 
     async def _go_round(self) -> None:
-        told: set[str] = set()
+        """Do a round every second; one that fails, whatever the error, is followed by others, less often."""
+        told, rest = Reasons(), SWEEP_SECONDS
         while True:
             try:
                 self._ahead_ms = await asyncio.to_thread(self._round)
-                told.clear()
-            except TallyError as error:
-                if error.code not in told:
-                    told.add(error.code)
-                    _log.warning("serving: a round failed: %s", error, extra={"action": "round.failed"})
-            await asyncio.sleep(SWEEP_SECONDS)
+            except Exception as error:  # noqa: BLE001 (without rounds no time of a remote step would ever be over)
+                rest = min(2 * rest, SWEEP_SECONDS_MAX)
+                if told.is_new(error):
+                    # Of an error that is ours to mend the log has all.
+                    trace = None if isinstance(error, TallyError) else error
+                    about = {"action": "round.failed"}
+                    _log.warning("serving: a round failed: %s", error, exc_info=trace, extra=about)
+            else:
+                told.forget()
+                rest = SWEEP_SECONDS
+            await asyncio.sleep(rest)
 
     def _round(self) -> int:
         """Look after remote steps whose time is over, and return how far the store's clock is ahead."""

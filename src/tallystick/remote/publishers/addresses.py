@@ -93,7 +93,7 @@ def read_webhook_url(url: str, allowed: Sequence[Network]) -> SplitResult:
 
 
 def read_address(url: str, schemes: Collection[str], wanted: str) -> SplitResult:
-    """Return the parts of an address, or say what is `wanted`; a wrong one, with its secrets, is not shown."""
+    """Return the parts of an address, or say what is `wanted`; a wrong one with its secrets is not shown."""
     try:
         parts = urlsplit(url)
         is_whole = parts.scheme in schemes and bool(parts.hostname) and parts.port != 0
