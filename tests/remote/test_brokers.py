@@ -56,6 +56,33 @@ def test_two_steps_are_done_over_the_broker_alone(app: Tally, side: Side):
     assert audit(app.runtime().store).findings == []
 
 
+def test_what_is_wrong_with_a_report_is_told_to_the_bearer_of_its_token_alone(app: Tally, side: Side):
+    with app.worker():
+        job = app.command(command())
+        (said,) = wait_for(side, 1)
+        token = str(said["token"])
+        # In the form of a token, and made for nothing.
+        forged = f"{token.rpartition('.')[0]}.{'A' * 43}"
+        wrong = {
+            "not JSON": b'{"jobId": ',
+            "no object": b"[1]",
+            "deep": b"[" * 10_000,
+            "no status": report(said),
+            "many keys": report(said, status="SUCCEEDED", value={str(n): n for n in range(1_001)}),
+            "large": report(said, status="SUCCEEDED", value="x" * 300_000),
+        }
+        for what, body in wrong.items():
+            for bad in ("", "nothing", forged):
+                assert side.report("result", bad, body) == {"status": 401}, what
+            answer = side.report("result", token, body)
+            named = what in ("no status", "many keys", "large")
+            assert (answer["status"] == 401) is not named, (what, answer)
+            assert answer["status"] in (400, 401, 413, 422), (what, answer)
+        assert side.report("ack", forged, report(said)) == {"status": 401}
+        assert look(app, job.id).steps[0].state == "AWAITING_ACK"
+        assert side.report("ack", token, report(said))["heard"] == "ACCEPTED"
+
+
 def test_a_directive_that_is_published_again_is_there_once(side: Side):
     async def twice() -> None:
         publisher = side.endpoint.connect()

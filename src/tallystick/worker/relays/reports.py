@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tallystick.clock import Clock
+from tallystick.core.limits import JSON_KEYS_MAX
 from tallystick.core.remote.plans import Hearing
-from tallystick.core.remote.reports import REFUSED, ReportAnswer, read_report, told
+from tallystick.core.remote.reports import (
+    REFUSED,
+    REPORT_BYTES_MAX,
+    ReportAnswer,
+    named_fence,
+    read_report,
+    told,
+)
 from tallystick.core.remote.tokens import CallbackKeys
 from tallystick.engine.committer import Committer
 from tallystick.errors import InvariantBroken, StoreError, TallyError
@@ -41,8 +49,20 @@ class Reports:
         return msgspec.json.encode(heard.members())
 
     async def _heard(self, report: Published, relay: Relay) -> ReportAnswer:
-        request = read_report(report.kind, report.body, self._ids.token(), relays=relay.eager)
-        tenant_id = self._keys.tenant(report.token, request.fence, self._clock.wall_ms())
+        now = self._clock.wall_ms()
+        if not self._keys.is_live(report.token, now):
+            return REFUSED
+        try:
+            request = read_report(
+                report.kind, report.body, self._ids.token(), relays=relay.eager, keys_max=JSON_KEYS_MAX
+            )
+        except TallyError:
+            # What is wrong with a report is said to the bearer of its token alone.
+            named = named_fence(report.body[:REPORT_BYTES_MAX])
+            if named is None or self._keys.tenant(report.token, named, now) is None:
+                return REFUSED
+            raise
+        tenant_id = self._keys.tenant(report.token, request.fence, now)
         if tenant_id is None:
             return REFUSED
         outcome = await self._committer.lane(asyncio.get_running_loop()).call((request,))
