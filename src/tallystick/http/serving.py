@@ -155,14 +155,15 @@ def serve(
             bind=bind,
         )
     names = {*LOOPBACK_NAMES, *hosts} if is_loopback(host) else set(hosts)
+    # Behind a proxy, which has a name or speaks TLS, others than this machine come to a loopback address too.
+    is_private = is_loopback(host) and not hosts and not tls_in_front
     http = http_app(
         app,
         hosts=names,
         in_flight_max=in_flight_max,
         sweeps=True,
-        open_docs=is_loopback(host),
-        # Behind a proxy, which has a name, others than this machine come to a loopback address too.
-        open_metrics=is_loopback(host) and not hosts,
+        open_docs=is_private,
+        open_metrics=is_private,
     )
     key = None
     if not app.runtime().store.keys():

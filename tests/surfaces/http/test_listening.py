@@ -75,3 +75,7 @@ def test_the_printed_link_logs_in_where_browsers_reach_the_server(
         )
         assert answer.status_code == 303, answer.text
         assert ("secure" in answer.headers["set-cookie"].lower()) == is_secure
+        # What needs no key on this machine needs one where a proxy lets others in.
+        for path in ("/openapi.json", "/metrics"):
+            seen = httpx.get(f"http://127.0.0.1:{port}{path}", headers={"Host": host}, trust_env=False)
+            assert seen.status_code == (401 if options else 200), path
