@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from tallystick.clock import Clock, SystemClock
 from tallystick.core.ledger.decisions import Reclaim
@@ -104,6 +104,18 @@ class Renewed(NamedTuple):
 
     leases: int
     seconds: float
+
+
+class PublishTried(NamedTuple):
+    """A directive went out to its service, or did not, and that is durable.
+
+    It was `sent` to an endpoint or `given` to a remote worker that asked; a try has `failed` and is repeated,
+    or was the last and the directive is `given up`. `seconds` is how long the endpoint took; asking takes none.
+    """
+
+    service: str
+    became: Literal["sent", "given", "failed", "given up"]
+    seconds: float = 0.0
 
 
 class Observers:

@@ -16,6 +16,7 @@ from tallystick.core.remote.reports import REFUSED, ReportAnswer, read_report, t
 from tallystick.core.remote.requests import DeliverDirective, StepFence
 from tallystick.core.remote.rows import OutboxRow
 from tallystick.core.remote.wire import Command, read
+from tallystick.engine.observe import PublishTried
 from tallystick.errors import InvariantBroken, NotAllowed, NotKnown, TallyError
 from tallystick.http import forms
 from tallystick.http.api import WRITE_AFTER, Api
@@ -120,11 +121,16 @@ class _Poll:
                 crash.point(WRITE_AFTER)
         finally:
             self._api.offered.difference_update(row.outbox_id for row in mine)
-        return told + [
-            self._told(hearing.directive, hearing.lease_expires_at or self._api.now())
-            for hearing in hearings
-            if isinstance(hearing, Hearing) and hearing.heard is Heard.TAKEN and hearing.directive is not None
-        ]
+        for hearing in hearings:
+            if (
+                isinstance(hearing, Hearing)
+                and hearing.heard is Heard.TAKEN
+                and hearing.directive is not None
+            ):
+                told.append(self._told(hearing.directive, hearing.lease_expires_at or self._api.now()))
+                if (observers := self._api.runtime.observers).wants(PublishTried):
+                    observers.tell(PublishTried(hearing.directive.service, "given"))
+        return told
 
     def _look(self) -> tuple[list[OutboxRow], list[OutboxRow]]:
         store = self._api.protocols

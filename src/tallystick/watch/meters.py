@@ -20,6 +20,7 @@ from tallystick.engine.observe import (
     JobFinished,
     JobHeld,
     Observers,
+    PublishTried,
     Reclaimed,
     Renewed,
     StaleReport,
@@ -48,6 +49,12 @@ class Meters:
         self._bundles = histogram("tallystick.flush.bundles", "{bundle}", "Bundles that shared a flush.")
         self._seconds = histogram("tallystick.flush.duration", "s", "Time of a flush, durable at its end.")
         renewal = histogram("tallystick.lease.renewal.duration", "s", "Time to renew the leases.")
+        self._publishes = counter(
+            "tallystick.publishes", "{directive}", "Directives that went out, or did not."
+        )
+        self._publish = histogram(
+            "tallystick.publish.duration", "s", "Time of an endpoint to take a directive."
+        )
         meter.create_observable_up_down_counter(
             "tallystick.slots.taken", [self._taken], "{job}", "Jobs that run here."
         )
@@ -59,6 +66,7 @@ class Meters:
         observers.on(TryFailed, lambda tried: tries.add(1, {"workflow": tried.handler}))
         observers.on(Reclaimed, lambda taken: reclaimed.add(1, {"became": taken.became.name}))
         observers.on(StaleReport, lambda _report: stale.add(1))
+        observers.on(PublishTried, self._published)
         observers.on(Renewed, lambda renewed: renewal.record(renewed.seconds))
 
     def watch(self, running: Sized) -> None:
@@ -71,6 +79,11 @@ class Meters:
     def _end(self, workflow: str | None, state: str) -> None:
         named = {} if workflow is None else {"workflow": workflow}
         self._ended.add(1, {**named, "state": str(state)})
+
+    def _published(self, tried: PublishTried) -> None:
+        self._publishes.add(1, {"service": tried.service, "became": tried.became})
+        if tried.became == "sent":
+            self._publish.record(tried.seconds)
 
     def _flushed(self, flush: Flushed) -> None:
         self._bundles.record(flush.bundles)

@@ -12,6 +12,7 @@ from tallystick.engine.observe import (
     Flushed,
     JobHeld,
     Observers,
+    PublishTried,
     Reclaimed,
     Renewed,
     SegmentLeft,
@@ -56,6 +57,14 @@ class ProcessSeries:
         self._renewal = histogram(
             "tallystick_lease_renewal_seconds", "Time to renew the leases.", buckets=_SECONDS
         )
+        self._publishes = counter(
+            "tallystick_publishes",
+            "Directives that went out from here to their services, and tries that failed.",
+            ("service", "became"),
+        )
+        self._publish_seconds = histogram(
+            "tallystick_publish_seconds", "Time of an endpoint to take a directive.", buckets=_SECONDS
+        )
         self._segments = counter("tallystick_segments", "Times that a workflow function was left.")
         observers.on(Flushed, self._flushed)
         observers.on(Claimed, lambda claimed: self._claimed.inc(len(claimed.jobs)))
@@ -64,6 +73,7 @@ class ProcessSeries:
         observers.on(Reclaimed, lambda taken: self._reclaimed.labels(taken.became.name).inc())
         observers.on(StaleReport, lambda _report: self._stale.inc())
         observers.on(Renewed, lambda renewed: self._renewal.observe(renewed.seconds))
+        observers.on(PublishTried, self._published)
         self._ended_of = lru_cache(_LABELS_MAX)(self._ended.labels)
         observers.on(SegmentLeft, self._left)
 
@@ -79,6 +89,11 @@ class ProcessSeries:
         self._segments.inc()
         if type(left.end) is EndJob:
             self._ended_of(left.handler, left.end.state).inc()
+
+    def _published(self, tried: PublishTried) -> None:
+        self._publishes.labels(tried.service, tried.became).inc()
+        if tried.became == "sent":
+            self._publish_seconds.observe(tried.seconds)
 
     def _flushed(self, flush: Flushed) -> None:
         self._flush_bundles.observe(flush.bundles)

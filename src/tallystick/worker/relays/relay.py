@@ -12,16 +12,17 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from tallystick import crash
 from tallystick.clock import Clock
 from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, clip_text
-from tallystick.core.remote.plans import Hearing
+from tallystick.core.remote.plans import Heard, Hearing
 from tallystick.core.remote.policy import next_try_ms
 from tallystick.core.remote.requests import MarkSent, NotPublished, StepFence
 from tallystick.core.remote.rows import OutboxRow
 from tallystick.engine.committer import Committer
+from tallystick.engine.observe import Observers, PublishTried
 from tallystick.errors import PublishFailed, StoreError, TallyError
 from tallystick.remote.publishers.endpoint import PUBLISH_SECONDS, SILENT, Endpoint, Outgoing, Publisher
 from tallystick.store.api import Outcome
@@ -137,6 +138,13 @@ class Relay:
         self._loop = None
 
 
+def tell_failed(observers: Observers, service: str, noted: Outcome, seconds: float = 0.0) -> None:
+    """Tell that a try has failed, if that is noted: it is repeated, or the directive is given up."""
+    if observers.wants(PublishTried) and isinstance(noted, Hearing):
+        became: Literal["failed", "given up"] = "failed" if noted.heard is Heard.LATER else "given up"
+        observers.tell(PublishTried(service, became, seconds))
+
+
 async def _end(tasks: Collection[asyncio.Task[None]]) -> None:
     """Cancel tasks until they have ended: a library may take a cancellation for a timeout of its own."""
     left = set(tasks)
@@ -231,15 +239,20 @@ class EndpointLine:
         try:
             await self._publish(row, min(PUBLISH_SECONDS, one.until - now))
         except PublishFailed as failed:
+            took = self._relay.clock.monotonic() - now
             self._tell(failed)
             self.failures += 1
             self._window = self._endpoint.in_flight
             reason = clip_text(self._endpoint.clean(failed.message), ERROR_TEXT_BYTES_MAX)
-            await self._note(NotPublished(fence, row.tries, reason, failed.final, failed.told), one)
+            noted = await self._note(NotPublished(fence, row.tries, reason, failed.final, failed.told), one)
+            tell_failed(self._relay.committer.observers, row.service, noted, took)
             return
+        took = self._relay.clock.monotonic() - now
         crash.point(PUBLISH_AFTER)
-        await self._note(MarkSent(fence), one)
+        noted = await self._note(MarkSent(fence), one)
         crash.point(SENT_AFTER)
+        if noted is not None and (observers := self._relay.committer.observers).wants(PublishTried):
+            observers.tell(PublishTried(row.service, "sent", took))
         self._adapt(self._relay.clock.monotonic() - one.taken_at)
         self._told.forget()
 
@@ -257,23 +270,24 @@ class EndpointLine:
             # Whatever a library raises is a try that failed: the budget of tries is its way out.
             raise PublishFailed(f"{self._endpoint.address}: {type(error).__name__}: {error}") from error
 
-    async def _note(self, request: MarkSent | NotPublished, one: _Try) -> None:
-        """Make durable what became of a try; while the store is away, until the right to it ends."""
+    async def _note(self, request: MarkSent | NotPublished, one: _Try) -> Outcome:
+        """Make durable what became of a try; while the store is away, until the right to it ends.
+
+        Return what was heard, or None if it could not be noted.
+        """
         relay = self._relay
         lane = relay.committer.lane(asyncio.get_running_loop())
         while True:
             try:
-                await lane.call((request,))
+                return await lane.call((request,))
             except StoreError as error:
                 self._tell(error)
                 if relay.clock.monotonic() >= one.until:
-                    return
+                    return None
                 await asyncio.sleep(_RETRY_SECONDS)
             except TallyError as error:
                 self._tell(error)
-                return
-            else:
-                return
+                return None
 
     def _adapt(self, took: float) -> None:
         """Let more wait here while everything goes out at once; what is slow or fails waits in the outbox."""

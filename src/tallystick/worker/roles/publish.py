@@ -15,7 +15,7 @@ from tallystick.core.remote.plans import Heard, Hearing
 from tallystick.core.remote.requests import NotPublished, StepFence, TakeDirective
 from tallystick.core.remote.rows import OutboxRow
 from tallystick.store.api import Protocols
-from tallystick.worker.relays.relay import Relay
+from tallystick.worker.relays.relay import Relay, tell_failed
 from tallystick.worker.roles.role import Role
 from tallystick.worker.worker import Worker
 
@@ -86,9 +86,11 @@ class Publish(Role):
             )
             for row in rows
         ]
-        for outcome in self._worker.committer.call_all([(note,) for note in notes]):
+        committer = self._worker.committer
+        for row, outcome in zip(rows, committer.call_all([(note,) for note in notes]), strict=True):
             if isinstance(outcome, BaseException):
                 raise outcome
+            tell_failed(committer.observers, row.service, outcome)
 
     def _taken(self, due: Sequence[OutboxRow], hand_on: Callable[[Hearing], None]) -> None:
         """Count a try of each in one flush, hand on those that are ours, and tell of what was refused."""
