@@ -17,11 +17,12 @@ from contextlib import nullcontext
 from typing import Any, NamedTuple, TypeVar
 
 from tallystick import Job, JobCancelled, JobFailed
-from tallystick.errors import NotFailed, NotFound, OutcomeUnknown, StoreError, TallyError
+from tallystick.errors import NotFailed, NotFound, NotResolved, OutcomeUnknown, StoreError, TallyError
 from tests.chaos.kinds import KINDS
 from tests.chaos.place import LEASE_SECONDS, Place
-from tests.chaos.work import app, settle_in, write_effect
-from tests.chaos.worker import CONCURRENCY
+from tests.chaos.work import settle_in, write_effect
+from tests.chaos.work_outside import app, command, receipt_of, scan
+from tests.chaos.worker import CONCURRENCY, QUEUES
 from tests.patience import let_time_pass
 
 R = TypeVar("R")
@@ -84,7 +85,9 @@ class Client:
             self._begun += 1
             names = list(KINDS)
             (kind,) = self._chance.choices(names, [KINDS[name].weight for name in names])
-            episode = Episode(f"{self._slot}-{self._begun}", kind, self._chance.random() < 0.6)
+            # A command is known by its content: whoever sends it again means the same job.
+            key = KINDS[kind].is_protocol or self._chance.random() < 0.6
+            episode = Episode(f"{self._slot}-{self._begun}", kind, key)
             self._note("try", episode, kind=kind, key=episode.key)
             return episode
 
@@ -115,6 +118,8 @@ class Client:
 
     def _submitted(self, episode: Episode) -> Job[str]:
         kind = KINDS[episode.kind]
+        if kind.is_protocol:
+            return scan.submit(command(episode.label))
         workflow = app.workflows[kind.workflow, ""]
         if episode.key:
             workflow = workflow.opts(idempotency_key=episode.label)
@@ -178,7 +183,7 @@ class Client:
         value: str | None = None
         code = ""
         try:
-            value = self._insist(lambda: self._result(job.id), episode)
+            value = self._insist(lambda: self._result(episode, job.id), episode)
             state = "SUCCEEDED"
         except JobFailed as error:
             state, code = "FAILED_FINAL", f"{error.error_code} {error.message}"
@@ -187,14 +192,17 @@ class Client:
         self._note("end", episode, role=role, job=job.id, state=state, value=value, code=code)
         return state
 
-    def _result(self, job_id: str) -> str:
+    def _result(self, episode: Episode, job_id: str) -> str:
         # A new handle for each question: it looks at the row, whoever has run the job.
         while True:
+            job: Job[str] = app.job(job_id)
             try:
-                return app.job(job_id).result(_ASK)
+                return job.result(_ASK)
             except TimeoutError:
                 if self._place.marked("stop"):
                     raise SystemExit(1) from None
+                if KINDS[episode.kind].needs_person:
+                    _resolve(job, f"{KINDS[episode.kind].bank}:{episode.label}")
                 if self._forgetful:
                     raise
 
@@ -215,6 +223,20 @@ class Client:
 
     def _note(self, what: str, episode: Episode, **facts: object) -> None:
         self._place.note(self._file, what=what, label=episode.label, **facts)
+
+
+def _resolve(job: Job[str], key: str) -> None:
+    """Do what a person does about a job that is held in doubt: ask the bank, and say what it says."""
+    if job.row().hold != "IN_DOUBT":
+        return
+    receipt = receipt_of(key)
+    try:
+        if receipt is None:
+            job.resolve(did_not_happen=True, by="clerk")
+        else:
+            job.resolve(happened=receipt, by="clerk")
+    except NotResolved:
+        return  # another process has said it, or a worker may be at it still
 
 
 def _unfinished(notes: list[dict[str, Any]]) -> list[Episode]:
@@ -241,8 +263,8 @@ def main() -> None:
     place = settle_in(sys.argv[1], slot)
     # Every second client works too, so that jobs are claimed where they are born.
     works = slot % 2 == 1
-    worker = app.worker(concurrency=CONCURRENCY, lease=LEASE_SECONDS, grace=2.0) if works else nullcontext()
-    with worker:
+    options = {"queues": QUEUES, "concurrency": CONCURRENCY, "lease": LEASE_SECONDS, "grace": 2.0}
+    with app.worker(**options) if works else nullcontext():
         Client(place, slot).run()
     app.close()
 

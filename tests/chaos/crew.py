@@ -1,4 +1,4 @@
-"""The processes of a run: two workers and two clients, replaced when they die, as a supervisor would."""
+"""The processes of a run: workers, clients, a remote worker; each is replaced when it dies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.patience import let_time_pass
 from tests.tidy.tree import ROOT
 
 # By slot: who works, and who submits. The client with an odd number works too.
-PROGRAMS = ("worker", "worker", "client", "client")
+PROGRAMS = ("worker", "worker", "client", "client", "remote")
 _BREATH_SECONDS = 0.5
 
 

@@ -33,6 +33,13 @@ class Kind:
     retries: bool = False
     forks: bool = False
     booked: bool = False
+    # Whose books outside know what it did: the bank's, or those of the remote services.
+    bank: str = ""
+    services: tuple[str, ...] = ()
+    # A person has to say what came of its call, if that is not known.
+    needs_person: bool = False
+    # It is a command for a protocol: it draws nothing, and returns what the last service gave.
+    is_protocol: bool = False
 
     def fits(self, label: str, result: str) -> bool:
         """Tell whether this is a result that such a job may have."""
@@ -68,4 +75,11 @@ KINDS: dict[str, Kind] = {
     "serial": Kind(workflow="serial", weight=4, effects=_LINES),
     "stream": Kind(workflow="stream", weight=4, effects=_LINES),
     "slow": Kind(workflow="slow", weight=1, effects=("late",)),
+    "payment": Kind(workflow="payment", weight=3, effects=("paid",), rest=f":{TOKEN}", bank="charge"),
+    "transfer": Kind(workflow="transfer", weight=3, effects=("paid",), rest=f":{TOKEN}", bank="send"),
+    "pledge": Kind(workflow="pledge", effects=("paid",), rest=f":{TOKEN}", bank="swear", needs_person=True),
+    "parcel": Kind(workflow="parcel", weight=3, effects=("parcel",), rest=f":{TOKEN}", services=("pick",)),
+    "caravan": Kind(workflow="caravan", weight=3, effects=("parcel",), rest=f":{TOKEN}", services=("pick",)),
+    "scan": Kind(workflow="", weight=3, services=("read", "print"), is_protocol=True),
+    "seat": Kind(workflow="seat", weight=4, effects=("sat",)),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Protocol
 
-from tests.chaos.crew import Crew
+from tests.chaos.crew import PROGRAMS, Crew
 from tests.chaos.place import LEASE_SECONDS, SLOTS, Place
 from tests.patience import let_time_pass
 
@@ -97,7 +97,7 @@ class WrongClock:
         return ""
 
     def strike(self, chance: random.Random) -> int:
-        slots = range(SLOTS) if self._shared else [chance.randrange(SLOTS // 2)]
+        slots = range(SLOTS) if self._shared else [chance.randrange(len(PROGRAMS))]
         self._wrong_by = chance.choice([by for by in (0, *WRONG_BY) if by != self._wrong_by])
         for slot in slots:
             self._place.set_clock(slot, self._wrong_by)

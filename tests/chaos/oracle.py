@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tests.chaos.kinds import KINDS, Kind
+from tests.chaos.oracle_outside import TICK, Outside
 
 Row = tuple[str, str, str]
 
@@ -55,6 +56,7 @@ class Evidence(NamedTuple):
     rows: list[Row]
     jobs: Mapping[str, Ended | None]
     surprises: list[str]
+    outside: Outside = Outside()
 
 
 def told_by(notes: Iterable[dict[str, Any]]) -> tuple[dict[str, Told], list[str]]:
@@ -115,10 +117,25 @@ class _Judge:
             for effect, tokens in effects.items():
                 if len(tokens) > 1:
                     self._verdict.doubled.append(f"{label}: {effect} is there {len(tokens)} times")
-            if label.split("/")[0] not in self._evidence.told:
+            if label.split("/")[0] not in self._evidence.told and not label.startswith(TICK):
                 self._verdict.doubled.append(f"{label}: rows of work that nobody submitted")
+        self._outside()
         for told in self._evidence.told.values():
             self._one(told, KINDS[told.kind])
+
+    def _outside(self) -> None:
+        """Check what was done outside, and how much of it at once."""
+        outside, verdict = self._evidence.outside, self._verdict
+        if self._relaxed:
+            # An intent that a standby has forgotten is no intent; ticks may be made again or not.
+            verdict.forgiven += len(outside.acts_twice())
+        else:
+            verdict.doubled += outside.acts_twice()
+            ticks = [label for label in self._rows if label.startswith(TICK)]
+            verdict.lost += outside.missing_ticks(ticks)
+        strange = outside.labels() - self._evidence.told.keys()
+        verdict.doubled += [f"{label}: done outside for work that nobody submitted" for label in strange]
+        verdict.doubled += outside.too_many_seats()
 
     def _one(self, told: Told, kind: Kind) -> None:
         if told.refused and not told.jobs:
@@ -187,8 +204,10 @@ class _Judge:
         """Check that what a job returned is what its steps did and its rows say."""
         if not kind.fits(told.label, result):
             self._verdict.doubled.append(f"{about} returned {result!r}")
+        disowned = self._evidence.outside.disowned(kind, told.label, result, relaxed=self._relaxed)
+        self._verdict.doubled += [f"{about}: {text}" for text in disowned]
         token = result.split(":", maxsplit=1)[0]
-        if token not in self._evidence.calls.get((told.label, "draw"), ()):
+        if not kind.is_protocol and token not in self._evidence.calls.get((told.label, "draw"), ()):
             self._verdict.doubled.append(f"{about} returned {token!r}, which no step has drawn")
         for effect in kind.effects:
             for written in self._rows.get(told.label, {}).get(effect, ()):
