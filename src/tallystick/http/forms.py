@@ -45,6 +45,8 @@ class JobForm(_Form, frozen=True):
     delay: Duration | None = None
     deadline: Duration | None = None
     tags: Annotated[list[Key], msgspec.Meta(max_length=TAGS_MAX)] = []
+    # Whose job it is: a key for all tenants must say it, any other means its own.
+    tenant: Name | None = None
 
 
 class Cancelling(_Form, frozen=True):

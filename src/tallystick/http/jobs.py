@@ -57,7 +57,7 @@ async def submit(api: Api, call: Call) -> Answer:
     signature = Signature(workflow.fn)
     args, kwargs = signature.decode(signature.encode_data(placed, named))
     ready = workflow.opts(
-        tenant=call.tenant(None),
+        tenant=call.tenant(wanted.tenant),
         idempotency_key=wanted.idempotency_key,
         idempotent=wanted.idempotent if wanted.idempotency_key is None else None,
         queue=wanted.queue,

@@ -170,12 +170,34 @@ def test_a_job_of_another_tenant_is_not_there_whatever_is_said(tmp_path: Path):
             assert listed.status_code in (404, 422), name(endpoint)
         body = await client("POST", "/v1/commands", json={**COMMAND, "tenant_id": "other"})
         assert body.status_code == 404
-        named = await client("POST", "/v1/jobs", json={**BODIES["/v1/jobs"], "tenant": "other"})
-        assert named.status_code == 422
+        for tenant, status in (("other", 404), ("*", 422), ("", 422), (7, 422)):
+            named = await client("POST", "/v1/jobs", json={**BODIES["/v1/jobs"], "tenant": tenant})
+            assert named.status_code == status, tenant
         for endpoint in LISTS:
             own = (await client(endpoint.method, endpoint.path)).json()
             assert own == {endpoint.path.removeprefix("/v1/"): [], "after": None}
         assert image(world) == before
+
+    serving(sqlite_url(tmp_path), test)
+
+
+def test_a_key_for_all_tenants_says_whose_job_it_makes(tmp_path: Path):
+    async def test(world: World) -> None:
+        everywhere = world.known("*", ("admin", "jobs:write", "jobs:read"))
+        wanted = BODIES["/v1/jobs"]
+        unsaid = await everywhere("POST", "/v1/jobs", json=wanted)
+        assert (unsaid.status_code, unsaid.json()["path"]) == (422, "tenant")
+        for tenant in ("acme", "other"):
+            made = await everywhere("POST", "/v1/jobs", json={**wanted, "tenant": tenant})
+            assert made.status_code == 202, made.text
+            job = f"/v1/jobs/{made.json()['jobId']}"
+            assert (await world.known(tenant)("GET", job)).json()["tenant_id"] == tenant
+            # The tenant itself may say so too, and means the same job.
+            own = await world.known(tenant)("POST", "/v1/jobs", json={**wanted, "tenant": tenant})
+            assert own.json() == {"jobId": made.json()["jobId"], "created": False}
+            assert (await world.known("third")("GET", job)).status_code == 404
+        command = await everywhere("POST", "/v1/commands", json={**COMMAND, "tenant_id": "other"})
+        assert command.status_code == 202
 
     serving(sqlite_url(tmp_path), test)
 
