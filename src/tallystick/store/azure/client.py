@@ -173,13 +173,7 @@ class Client:
                 made = await self._tables[request.table].create_entity(_entity(request))
                 return Wrote((made["etag"],))
             case Put():
-                mode = UpdateMode.MERGE if request.merge else UpdateMode.REPLACE
-                made = await self._tables[request.table].update_entity(
-                    _entity(request),
-                    mode=mode,
-                    etag=request.etag,
-                    match_condition=MatchConditions.IfNotModified,
-                )
+                made = await self._tables[request.table].update_entity(_entity(request), **_guard(request))
                 return Wrote((made["etag"],))
             case Drop():
                 await self._tables[request.table].delete_entity(request.pk, request.rk)
@@ -303,6 +297,9 @@ def _operation(each: Put | Drop) -> tuple[Any, ...]:
         return ("delete", {"PartitionKey": each.pk, "RowKey": each.rk})
     if each.etag is None:
         return ("create", _entity(each))
-    mode = UpdateMode.MERGE if each.merge else UpdateMode.REPLACE
-    about = {"mode": mode, "etag": each.etag, "match_condition": MatchConditions.IfNotModified}
-    return ("update", _entity(each), about)
+    return ("update", _entity(each), _guard(each))
+
+
+def _guard(put: Put) -> dict[str, Any]:
+    mode = UpdateMode.MERGE if put.merge else UpdateMode.REPLACE
+    return {"mode": mode, "etag": put.etag, "match_condition": MatchConditions.IfNotModified}

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from tallystick.core.audit.book import Kept
 from tallystick.core.chain import Link
 from tallystick.core.lifecycles import JOB, JobState, StepState
 from tallystick.core.pictures import Message
@@ -236,6 +237,12 @@ def read_outbox(values: Values) -> OutboxRow:
     """Return the directive of a row."""
     found = unpacked(values)
     return OutboxRow._make(found.get(name) for name in OutboxRow._fields)
+
+
+def read_kept(row: Row) -> Kept:
+    """Return the reservation of a row."""
+    found = unpacked(row.values)
+    return Kept._make(found[name] for name in Kept._fields)
 
 
 def fact_of(job_id: str, link: Link, kind: str, at: int, attempt: int, payload: str) -> tuple[object, ...]:

@@ -16,7 +16,7 @@ from tallystick.store.api import JobRow, NewJob, StoredEvent
 from tallystick.store.azure import keys, reading
 from tallystick.store.azure.client import Carrier
 from tallystick.store.azure.entities import unpacked
-from tallystick.store.azure.heads import Head, KeptStep, Seen, read_head, read_outbox
+from tallystick.store.azure.heads import Head, KeptStep, Seen, read_head, read_kept, read_outbox
 from tallystick.store.azure.nothing_kept import NothingKept
 from tallystick.store.azure.requests import Asking, Condition, Find, Row, find, get
 from tallystick.store.azure.tail import truth
@@ -220,7 +220,7 @@ class AzureInspection(NothingKept):
     def kept(self, tenant_id: str, scope: str, value: str) -> Kept | None:
         """Return a reservation."""
         row = self._ask(get(keys.IDEMPOTENCY, *keys.reservation_place(tenant_id, scope, value)))
-        return None if row is None else Kept._make(unpacked(row.values)[name] for name in Kept._fields)
+        return None if row is None else read_kept(row)
 
     def reserved(self, *, after: tuple[str, str, str], limit: int) -> list[Reserved]:
         """Return a page of reservations behind one, with what the job of each is known by."""
@@ -261,7 +261,7 @@ def _reservations(after: tuple[str, str, str], limit: int) -> Asking[list[Kept]]
     if len(found) < limit:
         first = f"{tenant} " if tenant else ""
         found += yield from find(Find(keys.IDEMPOTENCY, first, limit=limit - len(found), pk_below=keys.JOIN))
-    return [Kept._make(unpacked(each.values)[name] for name in Kept._fields) for each in found]
+    return list(map(read_kept, found))
 
 
 def _behind(row: Row, now: int) -> Asking[list[str]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tallystick.core.audit.book import Kept
 from tallystick.core.chain import Chain
 from tallystick.core.pictures import Now
 from tallystick.core.remote.plans import (
@@ -24,7 +25,7 @@ from tallystick.errors import InvariantBroken, StoreBusy
 from tallystick.store.api import Existing
 from tallystick.store.azure import keys
 from tallystick.store.azure.changing import AGAIN_MAX, Here
-from tallystick.store.azure.entities import check_births, packed, unpacked
+from tallystick.store.azure.entities import check_births, packed
 from tallystick.store.azure.heads import (
     ABANDONED,
     Head,
@@ -33,11 +34,12 @@ from tallystick.store.azure.heads import (
     Seen,
     fact_of,
     head_values,
+    read_kept,
     reader_of,
     step_values,
     wake,
 )
-from tallystick.store.azure.requests import Asking, Put, ServiceRefusal, Together, Value, get, write
+from tallystick.store.azure.requests import Asking, Put, ServiceRefusal, Together, get, write
 from tallystick.store.azure.tail import finish, load, mend
 
 LOOK_MS: Final = 30_000
@@ -73,32 +75,22 @@ def _reserve(command: SubmitCommand, created_at: int) -> Asking[Existing | None]
     """Take the reservation; return who has it if that is another."""
     tenant_id, scope, value, content_hash, canon_version = command.reservation
     place = keys.reservation_place(tenant_id, scope, value)
-    about: dict[str, Value] = {
-        "tenant_id": tenant_id,
-        "scope": scope,
-        "value": value,
-        "content_hash": content_hash,
-    }
-    whose: dict[str, Value] = {
-        "canon_version": canon_version,
-        "job_id": command.job_id,
-        "created_at": created_at,
-    }
+    mine = Kept(tenant_id, scope, value, command.job_id, content_hash, canon_version, created_at)
     etag: str | None = None
     for _time in range(AGAIN_MAX):
-        reply = yield from write(Put(keys.IDEMPOTENCY, *place, packed({**about, **whose}), etag))
+        reply = yield from write(Put(keys.IDEMPOTENCY, *place, packed(mine._asdict()), etag))
         if not isinstance(reply, ServiceRefusal):
             return None
         row = yield from get(keys.IDEMPOTENCY, *place)
         etag = None
         if row is None:
             continue
-        kept = unpacked(row.values)
-        if kept["job_id"] == command.job_id:
+        kept = read_kept(row)
+        if kept.job_id == command.job_id:
             return None  # the answer to our write was lost
-        head = yield from get(keys.STEPS, keys.encoded(kept["job_id"]), keys.HEAD)
+        head = yield from get(keys.STEPS, keys.encoded(kept.job_id), keys.HEAD)
         if head is None or head.values["state"] != ABANDONED:
-            return Existing(kept["job_id"], kept["content_hash"], kept["created_at"])
+            return Existing(kept.job_id, kept.content_hash, kept.created_at)
         etag = row.etag  # that submission was left: the place is ours if no other takes it
     raise StoreBusy(f"a reservation of {tenant_id} was changed {AGAIN_MAX} times meanwhile")
 
