@@ -21,6 +21,7 @@ from tallystick.core.durations import duration_ms
 from tallystick.core.lease import CANCEL_GRACE_MS
 from tallystick.defaults import (
     ATTEMPTS,
+    BATCH_SCHEDULING,
     CANCEL_GRACE,
     DEFAULTS,
     EFFECT_SETTLE,
@@ -53,14 +54,17 @@ def option_of(command: click.Command, name: str) -> object:
 
 @pytest.mark.parametrize("start", [Tally.worker, Tally.work, Tally.work_aio])
 def test_a_worker_is_the_same_whoever_starts_it(start):
-    names = ("queues", "concurrency", "lease", "grace")
-    assert [default_of(start, name) for name in names] == [(QUEUE,), WORKER_SLOTS, WORKER_LEASE, WORKER_GRACE]
+    names = ("queues", "concurrency", "lease", "grace", "batch_scheduling")
+    said = [(QUEUE,), WORKER_SLOTS, WORKER_LEASE, WORKER_GRACE, BATCH_SCHEDULING]
+    assert [default_of(start, name) for name in names] == said
 
 
 def test_a_worker_of_the_command_line_is_the_same():
-    names = ("concurrency", "lease", "grace")
-    assert [option_of(work, name) for name in names] == [WORKER_SLOTS, WORKER_LEASE, WORKER_GRACE]
+    names = ("concurrency", "lease", "grace", "batch_scheduling")
+    said = [WORKER_SLOTS, WORKER_LEASE, WORKER_GRACE, BATCH_SCHEDULING]
+    assert [option_of(work, name) for name in names] == said
     options = WorkerOptions()
+    assert options.batch_scheduling is BATCH_SCHEDULING
     assert (options.queues, options.concurrency) == ((QUEUE,), WORKER_SLOTS)
     assert (options.lease_ms, options.grace_ms) == (duration_ms(WORKER_LEASE), duration_ms(WORKER_GRACE))
 

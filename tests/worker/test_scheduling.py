@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tallystick import Tally
+from tallystick.app.api.workflows import Workflow
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "sched_getscheduler"), reason="there are no policies here")
 
@@ -83,13 +87,49 @@ def test_a_process_that_a_step_starts_is_scheduled_as_usual(tmp_path):
     app.close()
 
 
-def test_a_worker_can_leave_the_policy_alone(tmp_path):
+@pytest.fixture
+def looking(tmp_path: Path) -> Iterator[Workflow[[], int]]:
     app = Tally(f"sqlite:///{tmp_path}/books.db")
 
     @app.workflow
-    def policy() -> int:
+    def looking() -> int:
         return os.sched_getscheduler(0)
 
-    with app.worker(batch_scheduling=False):
-        assert policy.submit().result(30) == os.SCHED_OTHER
+    yield looking
     app.close()
+
+
+POLICIES = pytest.mark.parametrize(
+    ("batch", "policy"),
+    [({}, "SCHED_BATCH"), ({"batch_scheduling": False}, "SCHED_OTHER")],
+    ids=["unless told", "off"],
+)
+
+
+@POLICIES
+def test_a_worker_can_leave_the_policy_alone(looking, batch, policy):
+    with looking.app.worker(**batch):
+        assert looking.submit().result(30) == getattr(os, policy)
+
+
+@POLICIES
+def test_a_program_that_works_until_it_is_stopped_can_too(looking, batch, policy):
+    done = threading.Event()
+    working = threading.Thread(target=looking.app.work, kwargs={"until": done, **batch})
+    working.start()
+    assert looking.submit().result(30) == getattr(os, policy)
+    done.set()
+    working.join()
+
+
+@POLICIES
+def test_on_a_loop_it_can_too(looking, batch, policy):
+    async def work() -> int:
+        done = asyncio.Event()
+        working = asyncio.create_task(looking.app.work_aio(until=done, **batch))
+        seen = await (await looking.submit_aio()).result_aio(30)
+        done.set()
+        await working
+        return int(seen)
+
+    assert asyncio.run(work()) == getattr(os, policy)

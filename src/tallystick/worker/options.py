@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tallystick.core.durations import duration_ms
-from tallystick.defaults import QUEUE, WORKER_GRACE, WORKER_LEASE, WORKER_SLOTS
+from tallystick.defaults import BATCH_SCHEDULING, QUEUE, WORKER_GRACE, WORKER_LEASE, WORKER_SLOTS
 from tallystick.engine.sweep import Probe
 from tallystick.errors import BadInput
 from tallystick.remote.publishers.endpoint import Endpoint
@@ -31,8 +31,7 @@ class WorkerOptions:
     # Where it publishes directives, by address, and where reports on them may be sent over HTTP.
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
     callback_url: str | None = None
-    # Whether threads of sync workflows ask Linux for SCHED_BATCH: fewer switches, the same share of time.
-    batch_scheduling: bool = True
+    batch_scheduling: bool = BATCH_SCHEDULING
     # How it finds out what came of effects, by their names.
     probes: Mapping[str, Probe] = field(default_factory=dict)
 

@@ -14,7 +14,7 @@ from tallystick.app.api.retrying import Duration
 from tallystick.app.running.worker_block import WorkerBlock
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import check_name
-from tallystick.defaults import QUEUE, WORKER_GRACE, WORKER_LEASE, WORKER_SLOTS
+from tallystick.defaults import BATCH_SCHEDULING, QUEUE, WORKER_GRACE, WORKER_LEASE, WORKER_SLOTS
 from tallystick.engine.sweep import Probe
 from tallystick.errors import BadInput
 from tallystick.remote.publishers.endpoint import Endpoint
@@ -92,7 +92,7 @@ class Working(ABC):
         concurrency: int = WORKER_SLOTS,
         lease: Duration = WORKER_LEASE,
         grace: Duration = WORKER_GRACE,
-        batch_scheduling: bool = True,
+        batch_scheduling: bool = BATCH_SCHEDULING,
     ) -> WorkerBlock:
         """Run a worker in the background while the block lasts: `with app.worker():`.
 
@@ -112,6 +112,7 @@ class Working(ABC):
         concurrency: int = WORKER_SLOTS,
         lease: Duration = WORKER_LEASE,
         grace: Duration = WORKER_GRACE,
+        batch_scheduling: bool = BATCH_SCHEDULING,
         until: threading.Event | None = None,
     ) -> None:
         """Work until interrupted, or until the event is set; running jobs get the grace to end.
@@ -119,7 +120,13 @@ class Working(ABC):
         Raise what keeps the worker from its first look for good, such as a role that may only read.
         """
         until = until or threading.Event()
-        with self.worker(queues=queues, concurrency=concurrency, lease=lease, grace=grace):
+        with self.worker(
+            queues=queues,
+            concurrency=concurrency,
+            lease=lease,
+            grace=grace,
+            batch_scheduling=batch_scheduling,
+        ):
             while not until.wait(_LOOK_SECONDS) and (worker := self.runtime().worker) is not None:
                 worker.refusals.check()
 
@@ -130,11 +137,18 @@ class Working(ABC):
         concurrency: int = WORKER_SLOTS,
         lease: Duration = WORKER_LEASE,
         grace: Duration = WORKER_GRACE,
+        batch_scheduling: bool = BATCH_SCHEDULING,
         until: asyncio.Event | None = None,
     ) -> None:
         """Work on this loop until the event is set or this task is cancelled; as `work` in all else."""
         until = until or asyncio.Event()
-        async with self.worker(queues=queues, concurrency=concurrency, lease=lease, grace=grace):
+        async with self.worker(
+            queues=queues,
+            concurrency=concurrency,
+            lease=lease,
+            grace=grace,
+            batch_scheduling=batch_scheduling,
+        ):
             while not until.is_set() and (worker := self.runtime().worker) is not None:
                 worker.refusals.check()
                 with suppress(TimeoutError):
@@ -148,7 +162,7 @@ def worker_options(
     lease: Duration,
     grace: Duration,
     *,
-    batch_scheduling: bool = True,
+    batch_scheduling: bool,
 ) -> WorkerOptions:
     """Return how the worker of a program works: as it was asked, and as the program declares."""
     return WorkerOptions(

@@ -258,6 +258,32 @@ class TestOutput:
         os.close(ours)
 
 
+POLICY = """
+import os
+from tallystick import Tally
+
+app = Tally("sqlite:///shop.db")
+
+@app.workflow
+def policy() -> int:
+    return os.sched_getscheduler(0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getscheduler"), reason="there are no policies here")
+@pytest.mark.parametrize("processes", ["1", "2"])
+@pytest.mark.parametrize(
+    ("told", "policy"), [((), "SCHED_BATCH"), (("--no-batch-scheduling",), "SCHED_OTHER")]
+)
+def test_its_threads_are_scheduled_as_it_is_told(shop, processes, told, policy):
+    (shop.folder / "shop.py").write_text(POLICY)
+    job = shop.submit("shop:policy")
+    with Work(shop, "--verbose", "--processes", processes, *told) as work:
+        work.wait_for("done", job_id=job)
+        assert work.stop() == 0
+    assert shop.tally("show", job, "shop", "--json").data["result"] == getattr(os, policy)
+
+
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_it_removes_jobs_that_were_kept_long_enough(shop, processes):
     job = shop.submit("shop:checkout", "1")

@@ -146,6 +146,7 @@ def _arguments(loaded: Loaded, options: WorkerOptions, reporter: WorkReporter) -
         f"{options.lease_ms}ms",
         "--grace",
         f"{options.grace_ms}ms",
+        "--batch-scheduling" if options.batch_scheduling else "--no-batch-scheduling",
         *(["--keep", f"{options.keep_ms}ms"] if options.keep_ms is not None else []),
         *(["--verbose"] if reporter.verbose else []),
     ]

@@ -14,7 +14,7 @@ from tallystick.cli.loading import Loaded, declared_queues, load_app
 from tallystick.cli.place import announce_creation, json_option, url_option
 from tallystick.core.limits import check_name
 from tallystick.core.watching.binding import split_bind
-from tallystick.defaults import WORKER_GRACE, WORKER_LEASE, WORKER_SLOTS
+from tallystick.defaults import BATCH_SCHEDULING, WORKER_GRACE, WORKER_LEASE, WORKER_SLOTS
 from tallystick.engine.retention import retention_ms
 from tallystick.errors import BadInput, StoreMissing
 
@@ -54,6 +54,12 @@ Examples:
     help="How long running jobs may go on after the first signal.",
 )
 @click.option(
+    "--batch-scheduling/--no-batch-scheduling",
+    default=BATCH_SCHEDULING,
+    show_default=True,
+    help="Whether threads of sync workflows ask Linux for SCHED_BATCH.",
+)
+@click.option(
     "--keep",
     metavar="DURATION",
     help="Remove jobs that ended longer ago than this (30d), as APP says unless told; else they stay.",
@@ -82,6 +88,7 @@ def command(
     concurrency: int,
     lease: str,
     grace: str,
+    batch_scheduling: bool,
     keep: str | None,
     processes: int,
     metrics: str | None,
@@ -102,7 +109,8 @@ def command(
     if url is not None:
         loaded.app.bind(url)
     series_at = None if metrics is None else split_bind(metrics)
-    options = worker_options(loaded.app, _queues(loaded, queues), concurrency, lease, grace)
+    served = _queues(loaded, queues)
+    options = worker_options(loaded.app, served, concurrency, lease, grace, batch_scheduling=batch_scheduling)
     if keep is not None:
         options = replace(options, keep_ms=retention_ms(keep))
     try:
