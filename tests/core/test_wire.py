@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from importlib import resources
 
+import jsonschema_rs
 import pytest
 
 from tallystick.core.remote.policy import Policy
@@ -21,6 +23,7 @@ from tallystick.core.remote.wire import (
 )
 from tallystick.core.verbs.protocol.directives import read_ref
 from tallystick.errors import BadCommand, BadJson, BadValue
+from tallystick.http.openapi import document
 
 COMMAND = {
     "tenant_id": "acme",
@@ -105,6 +108,24 @@ def test_a_reference_comes_back_as_it_was(ref):
 def test_the_schema_of_a_form_is_shipped(name):
     file = resources.files("tallystick.core.remote") / "schema_files" / f"{name}.schema.json"
     assert json.loads(file.read_text("utf-8")) == json.loads(json.dumps(schema_of(name)))
+
+
+@pytest.mark.parametrize("status", ["SUCCEEDED", "FAILED"])
+@pytest.mark.parametrize("failure_class", ["absent", None, "RETRYABLE"])
+@pytest.mark.parametrize("error", ["absent", None, {"code": "E", "message": "m"}])
+def test_the_schema_refuses_a_failure_without_its_class_or_error_as_reading_does(
+    status, failure_class, error
+):
+    said = {"jobId": "j", "stepId": "s", "attempt_no": 1, "lease_id": "l", "status": status}
+    said |= {"failure_class": failure_class} if failure_class != "absent" else {}
+    said |= {"error": error} if error != "absent" else {}
+    taken = status == "SUCCEEDED" or (failure_class == "RETRYABLE" and isinstance(error, dict))
+    with nullcontext() if taken else pytest.raises(BadValue, match="its status is FAILED"):
+        read(ResultReport, said, "RESULT")
+    whole = schema_of("result")
+    components = {"components": {"schemas": document()["components"]["schemas"]}}
+    for schema in (whole, {**components, "$ref": "#/components/schemas/ResultReport"}):
+        assert jsonschema_rs.validator_for(schema).is_valid(said) is taken
 
 
 class TestRouting:

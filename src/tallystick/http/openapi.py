@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from tallystick import __version__
+from tallystick.core.remote.wire import add_conditions
 from tallystick.http.forms import Problem
 from tallystick.http.routes import ENDPOINTS, ApiRoute
 
@@ -35,6 +36,7 @@ def document() -> dict[str, Any]:
             if kind is not None:
                 kinds[kind] = None
     _, schemas = msgspec.json.schema_components(kinds, schema_hook=_anything, ref_template=_REF)
+    add_conditions(schemas)
     paths: dict[str, dict[str, object]] = {}
     for endpoint in ENDPOINTS:
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, schemas)

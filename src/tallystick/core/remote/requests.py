@@ -91,7 +91,7 @@ class MarkSent(NamedTuple):
 class NotPublished(NamedTuple):
     """Note that try `try_no` could not publish a directive; `final` says that no other could either.
 
-    `reason` is for operators: it may name hosts of their network. What the job says is read by its tenant: which
+    `reason` is for operators: it may name hosts of their network. The job has what its tenant may read: which
     service it is, and what that `told`.
     """
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Annotated, Final, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -245,7 +245,28 @@ def _anything(kind: type) -> dict[str, object]:
     return {"description": "any JSON value"}
 
 
+_NOT_NULL: Final = {"not": {"type": "null"}}
+# What no type can say, and `_check` refuses.
+_CONDITIONS: Final[dict[str, dict[str, object]]] = {
+    ResultReport.__name__: {
+        "if": {"properties": {"status": {"const": "FAILED"}}, "required": ["status"]},
+        "then": {
+            "properties": {"error": _NOT_NULL, "failure_class": _NOT_NULL},
+            "required": ["error", "failure_class"],
+        },
+    }
+}
+
+
+def add_conditions(schemas: dict[str, Any]) -> None:
+    """Add to the schemas of types what depends on another member: a failure has its class and its error."""
+    for name, condition in _CONDITIONS.items():
+        if name in schemas:
+            schemas[name] |= condition
+
+
 def schema_of(name: str) -> dict[str, object]:
     """Return the JSON Schema of a form."""
     schema = msgspec.json.schema(FORMS[name], schema_hook=_anything)
+    add_conditions(schema["$defs"])
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"{name}.schema.json", **schema}
