@@ -119,13 +119,13 @@ class Server:
         assert process.code is None, process.said
         return process
 
-    def submit(self, page: int) -> str:
+    def submit(self, page: int, **more: object) -> str:
         said = {
             "tenant_id": "acme",
             "request_type": "scan",
             "input_ref": "in",
             "output_ref": "out",
-            "payload": {"page": page, "text": "a b c"},
+            "payload": {"page": page, "text": "a b c", **more},
             "schema_version": "v1",
         }
         return str(self.http.post("/v1/commands", json=said).raise_for_status().json()["jobId"])

@@ -6,7 +6,10 @@ import shutil
 import signal
 import subprocess
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -18,6 +21,7 @@ from tests.patience import let_time_pass, wait_until
 from tests.surfaces.http.processes import Process, Server
 
 ROOT = Path(__file__).parents[3]
+JAVASCRIPT = ROOT / "examples" / "remote" / "worker.mjs"
 WORKER = """
 import sys, threading
 from tallystick.remote import Done, RemoteFailed, RemoteWorker
@@ -49,6 +53,24 @@ except KeyboardInterrupt:
 def worker(server: Server, name: str) -> Process:
     (server.folder / "worker.py").write_text(WORKER)
     return Process(server.folder, "worker.py", server.url, server.key, name)
+
+
+@contextmanager
+def in_javascript(server: Server, service: str) -> Iterator[None]:
+    process = subprocess.Popen(["node", str(JAVASCRIPT), server.url, server.key, service])
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def first_step(server: Server, job_id: str) -> dict[str, Any]:
+    return dict(server.http.get(f"/v1/jobs/{job_id}/steps").json()["steps"][0])
+
+
+def states(server: Server, job_ids: list[str]) -> set[str]:
+    return {first_step(server, each)["state"] for each in job_ids}
 
 
 def books_balance(folder: Path) -> bool:
@@ -115,19 +137,36 @@ def test_a_dead_workers_step_is_done_by_another(tmp_path: Path):
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 def test_a_worker_in_javascript_does_a_step(tmp_path: Path):
-    script = ROOT / "examples" / "remote" / "worker.mjs"
-    assert len(script.read_text("utf-8").splitlines()) <= 60
     with Server(tmp_path) as server, server.start():
         jobs = [server.submit(page) for page in range(3)]
-        commands = [[script, server.url, server.key, service] for service in ("ocr", "embed")]
-        workers = [subprocess.Popen(["node", *map(str, command)]) for command in commands]
-        try:
+        with in_javascript(server, "ocr"), in_javascript(server, "embed"):
             ended = server.ended(jobs)
-        finally:
-            for each in workers:
-                each.kill()
-                each.wait()
     assert {(job["state"], job["result"]["words"]) for job in ended} == {("SUCCEEDED", 3)}
+    assert books_balance(tmp_path)
+
+
+def test_the_worker_in_javascript_has_forty_lines():
+    lines = [line.strip() for line in JAVASCRIPT.read_text("utf-8").splitlines()]
+    assert len([line for line in lines if line and not line.startswith("//")]) <= 40
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_a_worker_in_javascript_asks_on_beside_slow_work_and_ends_it_when_told(tmp_path: Path):
+    hour = 3_600_000
+    with Server(tmp_path) as server, server.start(), in_javascript(server, "ocr"):
+        slow = [server.submit(page, ms=hour) for page in range(3)]
+        wait_until(lambda: states(server, slow) == {"IN_PROGRESS"}, "three steps that go on")
+        # One more place: what comes later is done while the three go on.
+        for page in range(10, 14):
+            job = server.submit(page)
+            wait_until(lambda job=job: states(server, [job]) == {"SUCCEEDED"}, "work beside slow steps")
+        assert states(server, slow) == {"IN_PROGRESS"}
+        for job in slow:
+            assert server.http.post(f"/v1/jobs/{job}/cancel").json()["state"] == "CANCELLING"
+        # At the next heartbeat it hears of that and ends the work, long before an hour has passed.
+        assert {job["state"] for job in server.ended(slow)} == {"CANCELLED"}
+        assert {first_step(server, job)["error_code"] for job in slow} == {"AbortError"}
     assert books_balance(tmp_path)
 
 
