@@ -22,7 +22,7 @@ from tallystick.store.azure import keys
 from tallystick.store.azure.changing import Here
 from tallystick.store.azure.requests import Asking, Reply
 from tallystick.testing.conformance.protocol_runs import OK, PUSHED, RETRY, RunningProtocol
-from tests.azure.interleaving import Verb, asked, mended, relayed, subject_of, swept
+from tests.azure.interleaving import Known, Verb, asked, mended, relayed, subject_of, swept
 from tests.azure.service import Tables
 from tests.azure.worlds import ModelSubject
 
@@ -57,6 +57,7 @@ class Lives:
         self._job_id = RunningProtocol(subject, steps, PUSHED).job_id
         self._begin = Stand(subject.client.tables, subject.clock.wall_ms())
         self._crashes = crashes
+        self._known: Known = set()
         self.states = 0
         self.ends = 0
 
@@ -71,7 +72,7 @@ class Lives:
                 if stand.print in seen:
                     continue
                 seen.add(stand.print)
-                mended(*stand)
+                mended(*stand, self._known)
                 verbs = self._verbs(stand)
                 self.states += 1
                 self.ends += not verbs

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tallystick.core.remote.requests import ExpireStep, NotPublished, StepFence, TakeDirective
 from tallystick.engine.audit.jobs import audit
 from tallystick.store.azure import keys
@@ -10,7 +12,7 @@ from tallystick.store.azure.entities import unpacked
 from tallystick.store.azure.heads import Seen, read_job, wake
 from tallystick.store.azure.requests import Find, find
 from tallystick.store.azure.store import AzureStore
-from tallystick.testing.conformance.drafts import FRESH, done
+from tallystick.testing.conformance.drafts import done
 from tests.azure.service import ModelClient, Tables
 from tests.azure.subject import AzureSubject
 from tests.model.protocol_judging import judge_picture
@@ -37,7 +39,7 @@ def sweep(subject: AzureSubject) -> None:
     """Do what the roles of a worker do in one turn; no directive ever reaches its service."""
     store = subject.store
     for job_id, _step in store.due_steps(100):
-        done(store, ExpireStep(job_id, FRESH.new()))
+        done(store, ExpireStep(job_id, f"lease {subject.clock.wall_ms()}"))
     for row in store.stray_directives((), 0, 100):
         taken = done(store, TakeDirective(row.job_id, row.step_id, row.attempt_no))
         if taken.directive is not None:  # type: ignore[attr-defined]  # this is a hearing
@@ -46,7 +48,7 @@ def sweep(subject: AzureSubject) -> None:
             done(store, NotPublished(fence, tries, "away"))
 
 
-def mend(subject: AzureSubject) -> None:
+def mending(subject: AzureSubject) -> Iterator[int]:
     """Let the sweep alone look at everything that somebody has left, and nothing else happen.
 
     Ten minutes and more pass for it, so a step may expire on the way.
@@ -55,6 +57,13 @@ def mend(subject: AzureSubject) -> None:
         subject.clock.advance(minutes * 60_000)
         sweep(subject)
         sweep(subject)
+        yield minutes
+
+
+def mend(subject: AzureSubject) -> None:
+    """Do all of that."""
+    for _look in mending(subject):
+        pass
 
 
 def run_out(subject: AzureSubject) -> None:
