@@ -26,7 +26,7 @@ SITUATIONS = {
     "full queue": ("it lets 1 run at once", "Change the limit of reports", {"value": "2"}),
     "no worker": ("for a worker on queue gpu", "", {}),
     "mismatch": ("put the code back or fork the job", "Fork", {"at": "quote"}),
-    "dead directive": ("DISPATCH_FAILED: 410 Gone", "Redrive ocr", {}),
+    "dead directive": ("DISPATCH_FAILED: the service ocr could not be reached", "Redrive ocr", {}),
     "child": ("1 more child of gather to end", "child", {}),
     "cancelling": ("asked to end", "End by force", {}),
     "lost worker": ("was lost with attempt 1", "", {}),

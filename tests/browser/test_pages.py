@@ -40,6 +40,13 @@ def test_every_page_is_drawn_and_can_be_used_by_everybody(site, browser):
         watched.trouble = [each for each in watched.trouble if "404" not in each]
 
 
+# Where one is in a menu, buttons of rows and what jobs say: the width of a phone is enough to see them.
+SEEN_WHOLE = """(width) => [...document.querySelectorAll('nav [aria-current], td.do .button, td.says')].filter((each) => {
+  const box = each.getBoundingClientRect();
+  return box.width && (box.left < 0 || box.right > width);
+}).map((each) => each.textContent)"""
+
+
 def test_every_page_in_the_dark_and_on_a_phone_fits_its_width(site, browser):
     phone = {"width": 390, "height": 800}
     with watching(site, browser, color_scheme="dark") as watched:
@@ -49,10 +56,12 @@ def test_every_page_in_the_dark_and_on_a_phone_fits_its_width(site, browser):
             assert watched.serious() == []
             watched.picture(f"{name}-dark")
         watched.page.set_viewport_size(phone)
-        for name in ("overview", "jobs", "attention", "job-timeline", "job-history", "queues", "lifecycles"):
-            page = watched.go(addresses(site)[name])
+        for name, path in addresses(site).items():
+            page = watched.go(path)
             assert page.evaluate("document.documentElement.scrollWidth") <= phone["width"], name
+            assert page.evaluate(SEEN_WHOLE, phone["width"]) == [], name
             watched.picture(f"{name}-phone")
+        watched.trouble = [each for each in watched.trouble if "404" not in each]
 
 
 SEEN = """(wanted) => {

@@ -174,6 +174,7 @@ def _templates() -> Environment:
         "short_id": short_id,
         "json": as_json,
         "rate": rate_text,
+        "stamp": stamp,
         "number": lambda number: f"{number:,}",
         "counted": lambda number: f"{number:,}{'+' if number >= COUNT_MAX else ''}",
     }
@@ -189,6 +190,15 @@ def instant(ms: int | None) -> str:
 def machine_instant(ms: int) -> str:
     """Return an instant as a `time` element wants it."""
     return datetime.fromtimestamp(ms / 1000, tz=UTC).isoformat(timespec="milliseconds")
+
+
+def stamp(text: str) -> str:
+    """Return the instant of a log as people read it.
+
+    >>> stamp("2026-11-18T14:54:17.857Z"), stamp("")
+    ('2026-11-18 14:54:17', '–')
+    """
+    return text[:19].replace("T", " ") or "–"
 
 
 def state_word(state: str) -> str:

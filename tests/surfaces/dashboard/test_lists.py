@@ -23,7 +23,7 @@ from tests.surfaces.dashboard.visiting import Site, url_in, visiting
 
 JOB = re.compile(r'class="strong" href="/jobs/([^"]+)"')
 QUEUE = re.compile(
-    r'queue=(\w+)">\w+</a></td><td class="num">([\d,+]+)</td><td>.*?</td><td class="num">([\d,+]+)</td>'
+    r'queue=(\w+)">\w+</a>(?:<br>.*?)?</td><td class="num">([\d,+]+)</td><td>.*?</td><td class="num">([\d,+]+)</td>'
 )
 OLDER = re.compile(r'href="([^"]+)" rel="next"')
 
@@ -137,7 +137,7 @@ def test_a_text_of_an_error_is_looked_for_in_jobs_that_match_the_other_filters(a
         assert JOB.findall((await visitor.get("/jobs?dead=yes")).text) == [failed.id]
         newest = (await visitor.get("/jobs?workflow=fails")).text
         assert "Looked at the newest 10,000 jobs before this point" in newest
-        assert "in the newest 10,000 that match the rest" in newest
+        assert "in the newest 10,000 matches" in newest
         monkeypatch.setitem(SearchReads.jobs_found.__kwdefaults__, "window", 1)
         cut = (await visitor.get("/jobs?error=nothing")).text
         assert "Looked at the newest 10,000 jobs with an error before this point; there are older" in cut

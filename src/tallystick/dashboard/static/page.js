@@ -88,7 +88,22 @@
     figure.addEventListener("scroll", () => Object.assign(followed, { left: figure.scrollLeft, top: figure.scrollTop }));
   }
 
+  // On a phone the rows of a table stand below each other; each cell knows the head of its column, and all of it is still a table.
+  function stack(table) {
+    const heads = [...table.querySelectorAll("thead th")].map((head) => head.textContent.trim());
+    table.classList.add("stacked");
+    table.setAttribute("role", "table");
+    for (const row of table.querySelectorAll("tr")) {
+      row.setAttribute("role", "row");
+      [...row.cells].forEach((cell, at) => {
+        cell.setAttribute("role", cell.tagName === "TH" ? "columnheader" : "cell");
+        if (cell.tagName === "TD" && heads[at] && cell.colSpan === 1) cell.dataset.label = heads[at];
+      });
+    }
+  }
+
   function draw() {
+    for (const table of document.querySelectorAll("table.list:not(.stacked)")) stack(table);
     for (const figure of document.querySelectorAll("[data-chart]:not([data-drawn])")) { figure.dataset.drawn = "yes"; drawChart(figure); }
     for (const figure of document.querySelectorAll("[data-graph]:not([data-drawn])")) { figure.dataset.drawn = "yes"; drawGraph(figure); }
   }
@@ -141,8 +156,18 @@
     }
   }
 
+  // A menu that is wider than a phone shows where one is.
+  function showCurrent() {
+    for (const entry of document.querySelectorAll(":is(.side, .tabs) [aria-current]")) {
+      const row = entry.closest(".side, .tabs");
+      const [at, all] = [entry.getBoundingClientRect(), row.getBoundingClientRect()];
+      row.scrollLeft += at.left - all.left - (all.width - at.width) / 2;
+    }
+  }
+
   document.addEventListener("DOMContentLoaded", () => {
     draw();
+    showCurrent();
     showViews();
     document.getElementById("save-view")?.addEventListener("click", saveView);
     for (const name of ["htmx:beforeRequest", "htmx:beforeSwap"]) document.body.addEventListener(name, (event) => { if (event.target.id === "pulse" && isBusy()) event.preventDefault(); });
