@@ -257,3 +257,150 @@ EFFECT_IN_DOUBT = [
 ]
 # Another job has done it under the same key: answered at once, and nothing was open.
 EFFECT_KNOWN = ("known", "001111100000001", "000111100000001", 0, "001111000000001", "000011000000001")
+# Every kind of job, commit by commit: what each commit writes. Whoever is killed in front of one leaves what
+# the one before it has written, whoever is killed behind it what it has written, and whoever takes over then
+# comes to the last line: a takeover moves no digit. A commit that writes no digits has no line.
+SUBMITTED = "root 001100000000000, start 000000000000000"
+_CLAIMED = "claimed: root 001100000000001, start 000000000000001"
+_SUSPENDED = "root 001111000000001, start 000011000000001"
+_RETURNED = "returned: root 001111100000001, start 000111100000001"
+COMMITS = {
+    "tries": f"""
+{_CLAIMED}
+third try: stumble#1 003111000000001
+tx: book#1 001111000000001
+third failure: never#1 003111000000001
+{_RETURNED}
+""",
+    "a failed job": f"""
+{_CLAIMED}
+step: more#1 001111000000001
+failed: root 001111100000001, start 000111100000001
+""",
+    "wait": f"""
+{_CLAIMED}
+suspended: {_SUSPENDED}, go#1 001100000000000
+delivered: signal go 000000000000000
+claimed: go#1 001100000000001, signal go 000000000000001
+answered: go#1 001110000000001, signal go 000010000000001
+step: work#1 001111000000001
+returned: go#1 001111100000001, signal go 000111100000001
+""",
+    "wait and wait": f"""
+{_CLAIMED}
+suspended: {_SUSPENDED}, go#1 001100000000000
+delivered: signal go 000000000000000
+claimed: go#1 001100000000001, signal go 000000000000001
+answered: go#1 001110000000001, signal go 000010000000001
+step: work#1 001111000000001
+suspended: go#1 001111000000001, signal go 000011000000001, on#1 001100000000000
+delivered: signal on 000000000000000
+claimed: on#1 001100000000001, signal on 000000000000001
+returned: on#1 001111100000001, signal on 000111100000001
+""",
+    "timeout": f"""
+{_CLAIMED}
+suspended: {_SUSPENDED}, go#1 001100000000000, timer 000000000000000
+claimed: go#1 001100000000001, timer 000000000000001
+returned: go#1 001111100000001, timer 000111100000001
+""",
+    "sleep": f"""
+{_CLAIMED}
+suspended: {_SUSPENDED}, sleep#1 001100000000000, timer 000000000000000
+claimed: sleep#1 001100000000001, timer 000000000000001
+returned: sleep#1 001111100000001, timer 000111100000001
+""",
+    "early signal, late timer": f"""
+delivered: signal early 000000000000000
+{_CLAIMED}
+taken: early#1 001111000000001, signal early 000011000000001
+suspended: {_SUSPENDED}, go#1 001100000000000, timer 000000000000000
+delivered: signal go 000000000000000
+claimed: go#1 001100000000001, signal go 000000000000001
+returned: go#1 001111100000001, signal go 000111100000001
+""",
+    "two waits": f"""
+{_CLAIMED}
+suspended: {_SUSPENDED}, a#1 001100000000000, b#1 001100000000000
+delivered: signal a 000000000000000
+claimed: a#1 001100000000001, signal a 000000000000001
+answered: a#1 001110000000001, signal a 000010000000001
+suspended: a#1 001111000000001, signal a 000011000000001, b#1 002100000000000
+delivered: signal b 000000000000000
+claimed: b#1 002100000000001, signal b 000000000000001
+answered: b#1 002110000000001, signal b 000010000000001
+returned: b#1 002111100000001, signal b 000111100000001
+""",
+    "group": f"""
+{_CLAIMED}
+born: {_SUSPENDED}, gather#1 001100000000000, child 1 queued, child 2 queued, child 3 queued
+claimed: child 1 claimed
+first: gather#1 001111000000001, end of a child 000011000000001, child 1 ended
+claimed: child 2 claimed
+second: gather#1 001111000000002, end of a child 2 000011000000002, child 2 ended
+claimed: child 3 claimed
+closer: gather#1 001111100000003, end of a child 3 000111100000003, join 000000000000000, child 3 ended
+joins: gather#1 001111100000004, join 000000000000004
+returned: join 000111100000004
+""",
+    "enough": f"""
+{_CLAIMED}
+born: {_SUSPENDED}, gather#1 001100000000000, child 1 queued, child 2 queued
+claimed: child 1 claimed
+closer: gather#1 001111100000001, end of a child 000111100000001, join 000000000000000, child 1 ended
+claimed: child 2 claimed
+too late: end of a child 000000000000000, end of a child 2 000111100000001, child 2 ended
+joins: gather#1 001111100000002, join 000000000000002
+answered: join 000010000000002
+returned: join 000111100000002
+""",
+    "first failure": f"""
+{_CLAIMED}
+born: {_SUSPENDED}, gather#1 001100000000000, child 1 queued, child 2 queued
+claimed: child 1 claimed
+fails: gather#1 001111000000001, end of a child 000011000000001, join 000000000000000, child 1 ended
+claimed: child 2 claimed
+closer: gather#1 001111100000002, end of a child 2 000111100000002, child 2 ended
+joins: gather#1 001111100000003, join 000000000000003
+answered: join 000010000000003
+returned: join 000111100000003
+""",
+    "five turns": f"""
+{_CLAIMED}
+step: more#1 001111000000001
+turns: {_SUSPENDED}, turn 1 000000000000000
+claimed: root 001111000000002, turn 1 000000000000002
+step: more#1 of turn 1 001111000000001
+turns: turn 1 000011000000002, turn 2 000000000000000
+claimed: root 001111000000003, turn 2 000000000000003
+step: more#1 of turn 2 001111000000001
+turns: turn 2 000011000000003, turn 3 000000000000000
+claimed: root 001111000000004, turn 3 000000000000004
+step: more#1 of turn 3 001111000000001
+turns: turn 3 000011000000004, turn 4 000000000000000
+claimed: root 001111000000005, turn 4 000000000000005
+step: more#1 of turn 4 001111000000001
+turns: turn 4 000011000000005, turn 5 000000000000000
+claimed: root 001111000000006, turn 5 000000000000006
+step: more#1 of turn 5 001111000000001
+returned: root 001111100000006, turn 5 000111100000006
+""",
+    "cancelled before it began": """
+cancelled: root 001111100000001, cancellation 000111100000001
+""",
+    "cancelled while it waits": f"""
+{_CLAIMED}
+suspended: {_SUSPENDED}, go#1 001100000000000
+cancelled: root 001111100000002, cancellation 000111100000002
+""",
+    "fork": f"""
+{_CLAIMED}
+third try: stumble#1 003111000000001
+step: more#1 001111000000001
+{_RETURNED}
+forked: fork root 001100000000000, fork start 000000000000000, fork stumble#1 003111000000001
+claimed: fork root 001100000000001, fork start 000000000000001
+step: fork more#1 001111000000001
+returned: fork root 001111100000001, fork start 000111100000001
+""",
+}
