@@ -12,6 +12,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,6 +101,9 @@ class StepBook(NamedTuple):
     prev_hash: bytes
     event_hash: bytes
     dimension: int
+    # Of a group: how many of its children need not end well, and how it is closed.
+    threshold: int | None
+    mode: str | None
 
     @property
     def effect(self) -> str:
@@ -118,6 +122,9 @@ class StepBook(NamedTuple):
         after = {"result": self.result, "error": self.error, "notes": self.notes}
         known = {name: json.loads(text) for name, text in after.items() if text is not None}
         about = {"form": 1, "step": self.name, "occurrence": self.occurrence, "state": self.state}
+        if self.kind == "group":
+            closed = json.dumps([self.threshold, self.mode], separators=(",", ":")).encode()
+            known["row"] = f"1:{sha256(closed).hexdigest()}"
         return {
             json.dumps({**about, "ledger": ledger, **known}, separators=(",", ":"), ensure_ascii=False)
             for ledger in ledgers

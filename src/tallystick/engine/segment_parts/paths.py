@@ -52,7 +52,7 @@ def suspended(waits: Sequence[Wait]) -> dict[str, object]:
     timed = ", ".join(_named(wait) for wait in waits if wait.due_at is not None)
     about = {"attempt": ABORTED, "timed": timed} if timed else {"attempt": ABORTED}
     kinds = ", ".join(wait.kind for wait in waits)
-    return {**about, "for": ", ".join(map(_named, waits)), "as": kinds}
+    return {**about, "as": kinds, "for": ", ".join(map(_named, waits))}
 
 
 def _named(wait: Wait) -> str:
