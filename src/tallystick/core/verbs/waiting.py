@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, assert_never
 
+from tallystick.core.audit.fingerprints import of_group
 from tallystick.core.audit.job_view import AbortReason
 from tallystick.core.chain import Chain, step_payload
 from tallystick.core.ledger.decisions import TAKERS, Delivery, decide_deliver, first_to_act, settle_delta
@@ -278,7 +279,10 @@ def _as_kept(picture: Picture, wait: Wait, activity: Activity | None, message: M
     """Return how the row of a wait ends with a message."""
     if wait.kind in ("remote", "effect"):
         return ended_by(picture, activity, message)
-    return Taken(ANSWERED, "null" if message.payload is None else message.payload)
+    said = "null" if message.payload is None else message.payload
+    if activity is not None and wait.kind == "group":
+        return Taken(ANSWERED, said, row=of_group(activity.threshold, activity.mode))
+    return Taken(ANSWERED, said)
 
 
 def _loser(picture: Picture, place: Place, now: Now) -> tuple[Write, ...]:
