@@ -41,10 +41,11 @@ def test_every_page_is_drawn_and_can_be_used_by_everybody(site, browser):
 
 
 # Where one is in a menu, buttons of rows and what jobs say: the width of a phone is enough to see them.
-SEEN_WHOLE = """(width) => [...document.querySelectorAll('nav [aria-current], td.do .button, td.says')].filter((each) => {
-  const box = each.getBoundingClientRect();
-  return box.width && (box.left < 0 || box.right > width);
-}).map((each) => each.textContent)"""
+SEEN_WHOLE = """(width) => {
+  const those = [...document.querySelectorAll('nav [aria-current], td.do .button, td.says')];
+  const boxes = those.map((each) => [each.textContent, each.getBoundingClientRect()]);
+  return boxes.filter(([, box]) => box.width && (box.left < 0 || box.right > width)).map(([text]) => text);
+}"""
 
 
 def test_every_page_in_the_dark_and_on_a_phone_fits_its_width(site, browser):

@@ -156,7 +156,10 @@ def _limits(view: QueueView) -> Iterator[str]:
     for name in LIMIT_NAMES:
         value = getattr(view.limits, name)
         if value != getattr(usual, name) or name in view.chosen:
-            yield f"{name} {value}{' (by hand)' if name in view.chosen else ''}"
+            said = (
+                name if value is True else f"{name} {str(value).lower() if value in (None, False) else value}"
+            )
+            yield f"{said}{' (by hand)' if name in view.chosen else ''}"
 
 
 def _ended(visit: Visit, now: int, hours: int) -> tuple[dict[str, Any], dict[str, int]]:
