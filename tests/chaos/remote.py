@@ -13,7 +13,6 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from tallystick.core.remote.wire import ResultReport
 from tallystick.errors import StoreError
 from tallystick.ids import SystemIds
 from tallystick.testing.remote_hand import HeldDirective, RemoteHand
@@ -68,8 +67,7 @@ class Service:
             before=said.get("workspace_ref") or "",
             receipt=receipt,
         )
-        report = ResultReport(*directive.fence, status="SUCCEEDED", value=receipt, workspace_ref=receipt)
-        self._insist(lambda: directive.answer(report))
+        self._insist(lambda: directive.succeed(receipt, workspace=receipt))
 
     def _insist(self, call: Callable[[], R]) -> R | None:
         """Repeat a report, which is harmless to repeat, until the store can take it."""

@@ -65,9 +65,11 @@ class HeldDirective:
         """Say that the work goes on."""
         return self.say(RenewStep(self.fence))
 
-    def succeed(self, value: object = None) -> Heard:
-        """Say that the work is done."""
-        return self.answer(ResultReport(*self.fence, status="SUCCEEDED", value=value))
+    def succeed(self, value: object = None, *, workspace: str | None = None) -> Heard:
+        """Say that the work is done, and where it has left something, if it has."""
+        return self.answer(
+            ResultReport(*self.fence, status="SUCCEEDED", value=value, workspace_ref=workspace)
+        )
 
     def fail(self, code: str, message: str = "", *, again: bool = False, **details: object) -> Heard:
         """Say that the work has failed, for good or to be tried `again`."""

@@ -26,8 +26,6 @@ from tallystick import (
     sleep,
     wait,
 )
-from tallystick.store.postgres import store as _postgres  # noqa: F401 (its crash points are to be known)
-from tallystick.store.sqlite import store as _sqlite  # noqa: F401 (as above)
 from tallystick.testing.stepping import SteppedWorker, VirtualClock, reclaim
 from tests.fork_server import serve
 

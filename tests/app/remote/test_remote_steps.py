@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from tallystick import Retry, StepFailed, gather
-from tallystick.core.remote.wire import ResultReport
 from tallystick.errors import BadInput, JobFailed, OutsideWorkflow
 from tallystick.testing.remote_hand import Heard, RemoteHand, expire_remote
 from tallystick.testing.stepping import check_books
@@ -272,9 +271,7 @@ def test_a_step_does_not_call_a_remote_step(timed, hand):
 def test_a_workspace_that_comes_with_a_result_is_not_that_of_the_directive(timed, hand, shop, warehouse):
     job = shop.submit(7)
     assert hand.work() == "Await"
-    directive = warehouse.take()
-    value = {"sku": "a-1", "boxes": 2}
-    said = ResultReport(*directive.fence, status="SUCCEEDED", value=value, workspace_ref="s3://left/7")
-    assert directive.answer(said) is Heard.ACCEPTED
+    said = warehouse.take().succeed({"sku": "a-1", "boxes": 2}, workspace="s3://left/7")
+    assert said is Heard.ACCEPTED
     assert check_books(timed) == []
     assert ended(timed, hand, job) == "2 of a-1"
