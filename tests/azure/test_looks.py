@@ -66,6 +66,7 @@ def test_four_hundred_directives_of_a_service_that_hangs_are_in_no_other_line(ro
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)
 def test_two_thousand_directives_of_a_service_that_hangs_are_in_no_other_line(subject: AzureSubject):
     filled(subject, 2_000)
     for room in (1, 16, 512):
@@ -187,7 +188,9 @@ def stuck() -> Iterator[Receiver]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("slow", [80, pytest.param(1_100, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "slow", [80, pytest.param(1_100, marks=[pytest.mark.long, pytest.mark.timeout(900)])]
+)
 def test_a_worker_publishes_to_a_quick_endpoint_while_another_hangs(
     azure_url: str, stuck: Receiver, slow: int
 ):
