@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from time import process_time
 from typing import Any
 
 import psycopg
 import pytest
 
+from tallystick import Tally
 from tallystick.store.postgres.server.address import parse_address
 from tallystick.store.postgres.statements import sql
+from tests.postgres.server import Server, make_server
 from tests.postgres.statements.moves import move_of
 from tests.postgres.statements.test_plans import CLAIM
 from tests.postgres.subject import PostgresSubject
@@ -137,3 +143,82 @@ def test_a_job_with_a_long_past_reads_as_little_as_one_without(
                 (((plan,),),) = planner.execute(asked, parameters).fetchall()
             read[name] = rows_read(plan["Plan"])
     assert not {name: rows for name, rows in read.items() if rows > ROWS_MAX}
+
+
+RECORDS = 2_000
+# A job with so many records in one turn, among those of others.
+FILL_RECORDS = """
+INSERT INTO jobs (job_id, state, handler, payload, created_at, updated_at, attempt, semaphore, start_ledger,
+                  start_acked_at, completed_at, result)
+SELECT job_id, 'SUCCEEDED', 'pay', '{{}}', 1, 1, 1, 0, 111100000001, 1, 1, '1'
+  FROM (VALUES ('a'), ('j'), ('z')) AS made (job_id);
+INSERT INTO steps (job_id, dimension, name, occurrence, kind, state, ledger, n, attempt, created_at,
+                   completed_at, result, event_hash, prev_hash)
+SELECT job_id, 0, 'work', n, 'step', 'SUCCEEDED', 1111000000001, n + 2, 1, 1, 1, '1', '', ''
+  FROM generate_series(1, {records}) AS n CROSS JOIN (VALUES ('a'), ('j'), ('z')) AS made (job_id);
+INSERT INTO events (job_id, n, type, at, attempt, payload, prev_hash, event_hash)
+SELECT job_id, n, type, 1, 1, '{{}}', '', ''
+  FROM (VALUES ('submit', 1), ('claim', 2), ('return', {records} + 3)) AS told (type, n)
+ CROSS JOIN (VALUES ('a'), ('j'), ('z')) AS made (job_id);
+"""
+
+
+@pytest.mark.parametrize("mode", ["force_custom_plan", "force_generic_plan"])
+@pytest.mark.parametrize("analysed", [False, True], ids=["never analysed", "analysed"])
+def test_a_fork_reads_each_record_once(subject: PostgresSubject, mode: str, analysed: bool) -> None:
+    with psycopg.connect(
+        subject.dsn,
+        autocommit=True,
+        options=parse_address(subject.url).settings,
+        cursor_factory=psycopg.RawCursor,
+    ) as planner:
+        planner.execute("SET session_replication_role = replica")
+        planner.execute(FILL_RECORDS.format(records=RECORDS).encode(), prepare=False)
+        if analysed:
+            planner.execute("ANALYZE jobs, steps")
+        planner.execute(f"SET plan_cache_mode = {mode}".encode())
+        copies = [["work", n, n + 1, "00", "00"] for n in range(1, RECORDS)]
+        with planner.transaction(force_rollback=True):
+            asked = b"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) " + sql("copy_steps")
+            (((plan,),),) = planner.execute(asked, ("f", "j", "0", json.dumps(copies), "1")).fetchall()
+    # The list of what is copied, and each record of this job; those of others are not looked at.
+    assert rows_read(plan["Plan"]) <= 2 * RECORDS + ROWS_MAX
+
+
+@pytest.mark.long
+def test_a_fork_of_fifty_thousand_steps_takes_less_than_a_second() -> None:
+    """By the clocks of the two processors that it keeps busy: other programs use this machine too."""
+    records = 50_000
+    server = make_server(fsync=False)
+    app = Tally(server.url(schema="shop"))
+    try:
+        app.workflow(name="pay")(_pay)
+        app.runtime()
+        with psycopg.connect(server.dsn, autocommit=True, options="-c search_path=shop") as connection:
+            connection.execute("SET session_replication_role = replica")
+            connection.execute(FILL_RECORDS.format(records=records).encode(), prepare=False)
+        took = []
+        for _ in range(5):
+            began = process_time() + _used_by(server)
+            fork = app.job("j").fork(at=f"work#{records}")
+            took.append(process_time() + _used_by(server) - began)
+            assert len(fork.history()) == records
+        assert min(took) < 1, took
+    finally:
+        app.close()
+        server.remove()
+
+
+def _used_by(server: Server) -> float:
+    """Return how many seconds of a processor the processes of a server have had."""
+    postmaster = (server.data / "postmaster.pid").read_text().splitlines()[0]
+    used = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            about = stat.read_text().rpartition(")")[2].split()
+            used += (int(about[11]) + int(about[12])) * (about[1] == postmaster)
+    return used / os.sysconf("SC_CLK_TCK")
+
+
+def _pay() -> int:
+    return 1
