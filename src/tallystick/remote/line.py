@@ -40,13 +40,15 @@ class Line:
         self, url: str, seconds: float = ANSWER_SECONDS, certificates: ssl.SSLContext | None = None
     ) -> None:
         """Remember where to connect; nothing is done before the first call."""
+        # What is wrong may hold secrets, so it is not shown.
+        wrong = BadInput("this is not an address of the API; write http://HOST:PORT")
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port
-        except ValueError as error:
-            raise BadInput(f"{url!r} is not an address of the API: {error}", url=url) from error
+        except ValueError:
+            raise wrong from None
         if parts.scheme not in ("http", "https") or not host:
-            raise BadInput(f"{url!r} is not an address of the API; write http://HOST:PORT", url=url)
+            raise wrong
         self._connect = partial(HTTPConnection, host, port, timeout=seconds)
         if parts.scheme == "https":
             self._connect = partial(HTTPSConnection, host, port, timeout=seconds, context=certificates)
