@@ -16,6 +16,7 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,12 @@ from tallystick.dashboard import dashboard_app
 from tallystick.testing.postgres_server import Server
 
 IN_LIST = 10_000
+# Jobs that ended before the many that wait were submitted, and after: a third of them has failed.
+OLD_ENDED = 100_000
 ENDED = 2_000
 HELD = 500
+# A page that takes longer than this until its first byte is too slow.
+FIRST_BYTE_MS = 50
 PATIENCE = 600
 SCOPES = ("jobs:read", "jobs:write", "admin")
 PAGES = (
@@ -39,17 +44,30 @@ PAGES = (
     "/jobs?state=QUEUED&workflow=parcel",
     "/jobs?state=FAILED_FINAL",
     "/jobs?error=label",
+    "/jobs?error=nothing+like+it",
+    "/jobs?error=nothing+like+it&workflow=parcel&state=FAILED_FINAL",
+    "/jobs?held=yes",
+    "/jobs?dead=yes",
+    "/jobs?until=1s",
+    "/jobs?parent={job}",
+    "/jobs?key=none",
     "/jobs?tag=rare",
     "/jobs?queue=parcels&state=CANCELLED",
     "/attention",
     "/effects",
+    "/effects?show=ended",
     "/outbox",
+    "/outbox?show=dead",
     "/queues",
     "/workers",
     "/schedules",
     "/jobs/{job}",
     "/jobs/{job}?tab=history",
     "/jobs/{job}?tab=books",
+    "/jobs/{job}?tab=graph",
+    "/bulk/retry?workflow=parcel",
+    "/runs",
+    "/lifecycles",
 )
 
 
@@ -64,15 +82,19 @@ def fill(app: Tally, jobs: int) -> str:
     @app.workflow(queue="letters")
     def letter(number: int) -> None: ...
 
+    def end(number: int, more: Sequence[Any] = ()) -> None:
+        made = parcel.opts(idempotent=False).submit_many([(each,) for each in range(number)])
+        with app.worker(queues=["parcels", "letters"], concurrency=16):
+            for job in (*made, *more):
+                with suppress(JobFailed):
+                    job.result(PATIENCE)
+
+    end(OLD_ENDED)
     for first in range(0, jobs, IN_LIST):
         flow = parcel if first // IN_LIST % 2 else letter
         flow.opts(queue="waiting").submit_many([(number,) for number in range(first, first + IN_LIST)])
-    made = parcel.submit_many([(number,) for number in range(ENDED)])
     rare = parcel.opts(tags=["rare"]).submit(3)
-    with app.worker(queues=["parcels", "letters"], concurrency=16):
-        for job in (*made, rare):
-            with suppress(JobFailed):
-                job.result(PATIENCE)
+    end(ENDED, [rare])
     for job in letter.opts(queue="held").submit_many([(number,) for number in range(HELD)]):
         job.pause("looked at by a person")
     app.queues.set("waiting", concurrency=10)
@@ -116,12 +138,18 @@ async def measure(app: Tally, job: str, rounds: int, server: Server | None) -> N
     async with httpx.AsyncClient(transport=transport, base_url="http://bench.test") as http:
         await http.post("/login", data={"key": key})
         print("| page | CPU ms | of the server | ms gone by | KB gzipped |\n|---|---|---|---|---|")
+        slow = []
         for page in PAGES:
             before = processor_ms(server)
             cpu, gone, size = await first_byte(http, page.format(job=job), rounds)
             served = (processor_ms(server) - before) / rounds
             figures = f"{cpu * 1e3:.0f} | {served:.1f} | {gone * 1e3:.0f} | {size / 1024:.1f}"
             print(f"| `{page}` | {figures} |", flush=True)
+            slow += [page] if gone * 1e3 > FIRST_BYTE_MS else []
+        verdict = (
+            f"slower than {FIRST_BYTE_MS} ms: {', '.join(slow)}" if slow else f"all within {FIRST_BYTE_MS} ms"
+        )
+        print(f"\n{len(PAGES)} pages, {verdict}")
     pages.stop()
 
 

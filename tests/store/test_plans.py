@@ -78,7 +78,7 @@ HOT = {
     "waiting_queues": (),
     "queue_depth": ("default", 1, 10),
     "held": (10,),
-    "held_counts": (10,),
+    "held_counts": ('["PAUSED"]', 10),
     "managed_queues": ('["default"]',),
     "begun_jobs": ("emails", 1, '["pay "]', 10),
     "waiting_keys": ("emails", "k", 10),

@@ -186,7 +186,7 @@ CREATE INDEX jobs_hook_due ON jobs (hook_due) WHERE hook_due IS NOT NULL;
 -- What waits for a person, apart from all that does not.
 CREATE INDEX jobs_held ON jobs (job_id) WHERE hold IS NOT NULL;
 CREATE INDEX jobs_held_of ON jobs (tenant_id, job_id) WHERE hold IS NOT NULL;
-CREATE INDEX jobs_held_as ON jobs (tenant_id, hold, job_id) WHERE hold IS NOT NULL;
+CREATE INDEX jobs_held_as ON jobs (hold, tenant_id, job_id) WHERE hold IS NOT NULL;
 -- What has an error to be searched by; a job that succeeds never comes here.
 CREATE INDEX jobs_failing ON jobs (tenant_id, job_id) WHERE error_message IS NOT NULL;
 -- Of queues with limits: new jobs by their keys, and those that have begun. Other jobs are in neither.

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from tallystick.core.audit.book import Kept
 from tallystick.core.audit.removals import LogEnd
 from tallystick.core.effects.rows import EffectRow
+from tallystick.core.verbs.holds import Hold
 from tallystick.core.watching.acts import About, Act, NoteAct, line_of
 from tallystick.core.watching.rows import (
     DEPTH_MAX,
@@ -271,7 +272,8 @@ class WatchReads(SearchReads):
         ]
         ((outbox, outbox_at),) = self.rows("outbox_depth", (now, at_most))
         ((tick_at,),) = self.rows("next_tick")
-        held = {str(hold): int(number) for hold, number in self.rows("held_counts", (at_most,))}
+        counts = self.rows("held_counts", (listed([hold.value for hold in Hold]), at_most))
+        held = {str(hold): int(number) for hold, number in counts if number}
         ((schedules_held,),) = self.rows("held_schedules", (at_most,))
         return Backlog(now, queues, held, outbox, outbox_at, tick_at, schedules_held)
 

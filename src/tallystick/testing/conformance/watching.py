@@ -79,6 +79,14 @@ class Watching:
         assert seen(subject.store).ended((minute + 1) * MINUTE_MS) == [EndedCount(minute + 1, "SUCCEEDED", 7)]
         assert seen(subject.store).ended_of_workers((minute + 1) * MINUTE_MS) == {"b": 7}
 
+    def test_each_hold_is_counted_by_itself_up_to_a_limit(self, subject: Subject) -> None:
+        store, clock = subject.store, subject.clock
+        for number, hold in enumerate([Hold.IN_DOUBT, *[Hold.PAUSED] * 4, Hold.MISMATCH]):
+            done(store, submission(clock, f"0{number}", tenant_id="acme" if number % 2 else "default"))
+            done(store, HoldJob(f"0{number}", hold, "for this test"))
+        assert seen(store).backlog(2).held == {"PAUSED": 2, "IN_DOUBT": 1, "MISMATCH": 1}
+        assert seen(store).backlog().held == {"PAUSED": 4, "IN_DOUBT": 1, "MISMATCH": 1}
+
     def test_a_queue_is_as_deep_as_the_jobs_that_are_due_in_it(self, subject: Subject) -> None:
         store, clock = subject.store, subject.clock
         now = clock.wall_ms()
