@@ -33,7 +33,8 @@ from tallystick.worker.roles.schedule import TickSchedules
 from tallystick.worker.worker import Worker
 
 RETRY_SECONDS_MIN: Final = 0.25
-RETRY_SECONDS_MAX: Final = 1.0
+# What the store did not take is given back within a second of when it can.
+RETRY_SECONDS_MAX: Final = 0.5
 _ERROR_BYTES: Final = 300
 
 _log = logging.getLogger("tallystick.worker")
