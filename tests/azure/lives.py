@@ -7,6 +7,7 @@ every state the sweep alone must bring the job to its end.
 
 from __future__ import annotations
 
+import random
 from typing import Any, NamedTuple
 
 from tallystick.core.lifecycles import JobState, StepState
@@ -50,24 +51,32 @@ class Stand(NamedTuple):
 
 
 class Lives:
-    """The lives of a job of some steps, with so many crashes on the way."""
+    """The lives of a job of some steps, with so many crashes on the way.
 
-    def __init__(self, steps: int, crashes: int) -> None:
+    If there are more than `states_max`, those with few crashes come first, and some of the others by chance.
+    """
+
+    def __init__(self, steps: int, crashes: int, states_max: int = 10**9) -> None:
         subject = ModelSubject()
         self._job_id = RunningProtocol(subject, steps, PUSHED).job_id
         self._begin = Stand(subject.client.tables, subject.clock.wall_ms())
         self._crashes = crashes
+        self._states_max = states_max
+        # How many states were visited with no crash on the way, with one at most, and so on.
+        self.by_crashes: list[int] = []
         self._known: Known = set()
         self.states = 0
         self.ends = 0
+        self.is_whole = False
 
     def search(self) -> None:
         """Visit every state, with as few crashes as it takes to come there."""
         seen: set[tuple[int, int]] = set()
         left = [self._begin]
         for crashes in range(self._crashes + 1):
-            cut: list[Stand] = []
-            while left:
+            cut: dict[tuple[int, int], Stand] = {}
+            random.Random(7).shuffle(left)
+            while left and self.states < self._states_max:
                 stand = left.pop()
                 if stand.print in seen:
                     continue
@@ -79,8 +88,11 @@ class Lives:
                 for now, verb in verbs:
                     whole, *parts = self._done(stand.tables, now, verb)
                     left.append(whole)
-                    cut += parts if crashes < self._crashes else ()
-            left = cut
+                    if crashes < self._crashes:
+                        cut |= {part.print: part for part in parts if part.print not in seen}
+            self.is_whole = not left
+            self.by_crashes.append(self.states)
+            left = [stand for name, stand in cut.items() if name not in seen]
 
     def _verbs(self, stand: Stand) -> list[tuple[int, Verb]]:
         """Return what may be said to the job as it stands, and when; nothing if it has ended."""
