@@ -60,7 +60,9 @@ class Life:
         self._names = count(1)
 
     def submit(self, key: str) -> None:
-        self.fresh.setdefault(key, []).append(Waiting(f"j{next(self._names)}", key, first=True))
+        self.fresh.setdefault(key, []).append(
+            Waiting(f"j{next(self._names)}", key, True, self.now_us // 1_000)
+        )
 
     def look(self, wanted: int, owner: str) -> list[Waiting]:
         ring = sorted(self.fresh)
@@ -92,7 +94,7 @@ class Life:
         """A job waits, and is woken at once."""
         if name := self._running(place):
             slot = self.running.pop(name)
-            self.woken.append(Waiting(name, slot.limit_key, first=False))
+            self.woken.append(Waiting(name, slot.limit_key, False, self.now_us // 1_000))
 
     def _running(self, place: int) -> str:
         return sorted(self.running)[place % len(self.running)] if self.running else ""
@@ -119,12 +121,12 @@ def test_no_limit_is_exceeded_whatever_happens(limits: Limits, moves):
 
 
 def within_rate(began: list[int], rate: str | None, burst: int) -> bool:
-    """Tell whether in no stretch of time more jobs began than the rate gives, and a burst."""
+    """Tell whether in no stretch of time more jobs began than the rate gives, a burst, and half of one."""
     if rate is None:
         return True
     each = interval_us(rate)
     return all(
-        number <= burst + (last - first) // each
+        number <= burst + (2 * (last - first) + each) // (2 * each)
         for place, first in enumerate(began)
         for number, last in enumerate(began[place:], start=1)
     )
@@ -158,4 +160,6 @@ def test_a_bucket_says_when_it_has_a_token(full_us: int, now_us: int, burst: int
     assert tokens(full_us, rate, burst, at) >= 1
     if at > now_us:
         assert tokens(full_us, rate, burst, now_us) == 0
-    assert tokens(spent(full_us, rate, burst, at), rate, burst, at) == tokens(full_us, rate, burst, at) - 1
+    for ready_us in (0, at):
+        left = tokens(spent(full_us, rate, burst, at, ready_us), rate, burst, at)
+        assert left == tokens(full_us, rate, burst, at) - 1

@@ -117,8 +117,8 @@ class QueueWorld:
         ]
         picture = rules.QueuePicture(self._shape.limits, slots, state.turn, dict(state.full_us), 0)
         due = [(j, job) for j, job in enumerate(state.jobs) if job.phase == DUE]
-        begun = [rules.Waiting(str(j), keys[j], False) for j, job in due if job.began]
-        new = [rules.Waiting(str(j), keys[j], True) for j, job in due if not job.began]
+        begun = [rules.Waiting(str(j), keys[j], False, 0) for j, job in due if job.began]
+        new = [rules.Waiting(str(j), keys[j], True, 0) for j, job in due if not job.began]
         waiting = sorted({job.limit_key for job in new} - {rules.NO_KEY})
 
         def behind(after: str, limit: int) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -16,18 +18,18 @@ JOBS = 40
 TRIES = 4
 
 
-def instants_of_claims(app: Tally, queue: str) -> list[int]:
-    """Return when jobs of a queue with a rate were claimed, by the store's clock; they take two seconds."""
+def instants_of_claims(app: Tally, queue: str, number: int = JOBS) -> list[int]:
+    """Return when jobs of a queue with a rate were claimed, by the store's clock; forty take two seconds."""
     app.queue(queue, rate=f"{PER_SECOND}/1s")
 
     @app.workflow(queue=queue, name=queue)
     def mail(n: int) -> int:
         return n
 
-    jobs = mail.submit_many([(n,) for n in range(JOBS)])
+    jobs = mail.submit_many([(n,) for n in range(number)])
     with app.worker(queues=[queue], concurrency=16):
         for job in jobs:
-            job.result(timeout=60)
+            job.result(timeout=300)
     with app.transaction() as db:
         rows = db.execute("select a.started_at from attempts a join jobs j on j.job_id = a.job_id")
         return sorted(at for (at,) in rows)[-len(jobs) :]
@@ -45,6 +47,23 @@ def test_a_worker_keeps_a_rate_and_never_exceeds_it(app, url):
         if kept[-1] >= 0.85:
             return
     pytest.fail(f"of its rate a worker keeps {max(kept):.0%} at best")
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_over_a_minute_and_a_half_a_worker_keeps_its_rate_within_two_percent(app):
+    """With a burst of one; the machine may have other work, and then one try may be slow."""
+    kept = list[float]()
+    for n in range(TRIES):
+        claims = instants_of_claims(app, f"long-{n}", 1_800)
+        assert all(at - claims[0] >= count * EACH_MS for count, at in enumerate(claims))
+        assert min(after - before for before, after in pairwise(claims)) >= EACH_MS // 2
+        kept.append((len(claims) - 1) * EACH_MS / (claims[-1] - claims[0]))
+        sys.stdout.write(f"{kept[-1]:.2%} of {PER_SECOND}/1s in {(claims[-1] - claims[0]) / 1000:.0f} s\n")
+        if kept[-1] >= 0.98:
+            return
+    pytest.fail(f"of its rate a worker keeps {max(kept):.1%} at best")
 
 
 def test_a_token_that_comes_while_a_claim_is_on_its_way_is_claimed_at_once():

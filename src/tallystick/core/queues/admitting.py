@@ -3,6 +3,10 @@
 A slot is a live lease, of a queue with `hold_slots` also a job that has begun and not ended. A token is spent
 by a job when it is claimed for the first time. Keys take turns, and jobs without a key are one more of them;
 what has begun goes before what has not, because it holds more than a place in a queue.
+
+A claim comes a little later than its token. If a job waited for it, the next token does not come later for
+that, up to half of the time between two: so a rate is kept by workers that are late. No more than `burst`
+jobs begin at once, and with a burst of one no two are nearer to each other than half of that time.
 """
 
 from __future__ import annotations
@@ -16,6 +20,9 @@ from tallystick.core.queues.rows import Limits, QueueTurn, interval_us
 REST_MS: Final = 1_000
 """How long a worker leaves a queue alone in which jobs wait, if nothing says more."""
 
+LATE_US_MAX: Final = 2 * REST_MS * 1_000
+"""How late a claim may be that makes up for it; a bucket is remembered for as long."""
+
 _SOON_MS: Final = 5
 _STRANGE_US: Final = 60_000_000
 # More than a queue can ever have of slots or tokens.
@@ -26,11 +33,15 @@ NO_KEY: Final = ""
 
 
 class Waiting(NamedTuple):
-    """A due job of a queue, and whether its claim would be the first, which the rate is charged for."""
+    """A due job of a queue, and whether its claim would be the first, which the rate is charged for.
+
+    `ready_at` is since when it waits.
+    """
 
     job_id: str
     limit_key: str
     first: bool
+    ready_at: int
 
 
 class Slot(NamedTuple):
@@ -84,10 +95,25 @@ def tokens(full_us: int, rate: str | None, burst: int, now_us: int) -> int:
     return max(0, burst - -(-_missing_us(full_us, each, burst, now_us) // each))
 
 
-def spent(full_us: int, rate: str, burst: int, now_us: int) -> int:
-    """Return when a bucket is full again that had a token taken out."""
+def spent(full_us: int, rate: str, burst: int, now_us: int, ready_us: int) -> int:
+    """Return when a bucket is full again that had a token taken out, by a job that waits since an instant.
+
+    >>> spent(1_000_000, "10/1s", 1, 1_030_000, 1_030_000), spent(1_000_000, "10/1s", 1, 1_030_000, 900_000)
+    (1130000, 1100000)
+    """
     each = interval_us(rate)
-    return now_us + _missing_us(full_us, each, burst, now_us) + each
+    late = _late_us(full_us, each, now_us, ready_us)
+    return now_us + _missing_us(full_us, each, burst, now_us) - late + each
+
+
+def _late_us(full_us: int, each: int, now_us: int, ready_us: int) -> int:
+    """Return by how much a claim is late: a job waited, the bucket was full, and so overflowed.
+
+    What counts is at most half of the time between two tokens. A bucket that was never charged, or that no
+    worker has looked at for longer than one rests, has not waited for a claim.
+    """
+    late = now_us - max(full_us, ready_us)
+    return min(late, each // 2) if full_us > 0 and 0 < late <= LATE_US_MAX else 0
 
 
 def next_token_us(full_us: int, rate: str, burst: int, now_us: int) -> int:
@@ -190,13 +216,13 @@ def book(picture: QueuePicture, claimed: Sequence[Waiting]) -> Booked:
     for job in claimed:
         if not job.first:
             continue
-        full_us = turn.full_us
+        full_us, ready_us = turn.full_us, job.ready_at * 1_000
         if limits.rate is not None:
-            full_us = spent(full_us, limits.rate, limits.burst, picture.now_us)
+            full_us = spent(full_us, limits.rate, limits.burst, picture.now_us, ready_us)
         turn = QueueTurn(job.limit_key, full_us)
         if limits.key_rate is not None and job.limit_key != NO_KEY:
             before = full.get(job.limit_key, picture.full_us.get(job.limit_key, 0))
-            full[job.limit_key] = spent(before, limits.key_rate, limits.burst, picture.now_us)
+            full[job.limit_key] = spent(before, limits.key_rate, limits.burst, picture.now_us, ready_us)
     return Booked(turn, full)
 
 

@@ -49,7 +49,8 @@ def chosen(batch: SqliteBatch, queue: Managed, request: ClaimJobs, known: str, w
     if queue.is_paused:
         return []
     search = _SqliteSearch(batch, queue, wanted, known)
-    begun = (_waiting(row) for row in search.begun())
+    # What has begun spends no token, so it does not matter since when it waits.
+    begun = (Waiting(job_id, key, bool(first), 0) for job_id, key, first in search.begun())
     picked = choose(queue.picture, begun, search.lines(), wanted, request.owner)
     return queue.take(picked, request.only)
 
@@ -95,8 +96,9 @@ class _SqliteSearch(Search):
             yield Passed(job_id, bool(first), bool(fits), (place[0], place[1]))
 
 
-def _waiting(row: tuple[str, str, int] | _Found) -> Waiting:
-    return Waiting(row[0], row[1], bool(row[2]))
+def _waiting(row: _Found) -> Waiting:
+    job_id, key, first, ready_at = row
+    return Waiting(job_id, key, bool(first), ready_at)
 
 
 def _by_priority(levels: list[Iterator[_Found]]) -> Iterator[_Found]:

@@ -69,7 +69,8 @@ class _PostgresSearch(Search):
     def begun(self) -> Iterator[Waiting]:
         asked = (self._queue.name, self._batch.times.wall, self._handlers, BEGUN_MAX)
         for job_id, key, first in self._batch.rows("begun_jobs", asked):
-            yield Waiting(job_id, key, bool(first))
+            # What has begun spends no token, so it does not matter since when it waits.
+            yield Waiting(job_id, key, bool(first), 0)
 
     def _lines(self, keys: list[str]) -> Iterator[DueOfKey]:
         if NO_KEY in keys:
@@ -94,7 +95,7 @@ class _PostgresSearch(Search):
         found = list(rows)
         if self._queue.picture.limits.order == "fifo":
             found.sort(key=itemgetter(3))
-        return [Waiting(job_id, key, bool(first)) for job_id, key, first, _ready_at in found]
+        return [Waiting(job_id, key, bool(first), ready_at) for job_id, key, first, ready_at in found]
 
     def _without_key(self) -> Iterator[_Found]:
         """Look for jobs without a key, at all priorities at once."""

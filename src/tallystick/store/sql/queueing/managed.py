@@ -13,7 +13,16 @@ from typing import Any, Final
 import msgspec
 
 from tallystick.core.limits import PRIORITY_BEST, PRIORITY_WORST
-from tallystick.core.queues.admitting import NO_KEY, DueOfKey, QueuePicture, Slot, TakenSlot, Waiting, book
+from tallystick.core.queues.admitting import (
+    LATE_US_MAX,
+    NO_KEY,
+    DueOfKey,
+    QueuePicture,
+    Slot,
+    TakenSlot,
+    Waiting,
+    book,
+)
 from tallystick.core.queues.rows import KEYS_LOOKED_AT_MAX, Queue, QueueTurn
 from tallystick.errors import InvariantBroken
 from tallystick.store.api import ClaimedJob, Fence
@@ -86,8 +95,8 @@ class Managed:
         for key, at in full_us.items():
             insist(batch, "put_bucket", (self.name, key, at))
         if full_us:
-            # As many as are full again.
-            batch.run("trim_buckets", (self.name, self.picture.now_us))
+            # As many as are full, and for longer than a claim is late.
+            batch.run("trim_buckets", (self.name, self.picture.now_us - LATE_US_MAX))
         new = sum(job.first for job, _fence in claimed)
         jobs = msgspec.json.encode([job.job_id for job, _fence in claimed]).decode()
         # One that was claimed before its queue had limits is noted too.

@@ -1,3 +1,3 @@
--- trim_buckets: forget the buckets of a queue that are full again.
--- takes: queue text, now_us int
-DELETE FROM queue_buckets WHERE queue = :queue AND full_us <= :now_us
+-- trim_buckets: forget the buckets of a queue that are full since an instant.
+-- takes: queue text, since_us int
+DELETE FROM queue_buckets WHERE queue = :queue AND full_us <= :since_us
