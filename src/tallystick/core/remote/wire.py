@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
+from typing import Annotated, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -258,7 +258,7 @@ _CONDITIONS: Final[dict[str, dict[str, object]]] = {
 }
 
 
-def add_conditions(schemas: dict[str, Any]) -> None:
+def add_conditions(schemas: dict[str, dict[str, object]]) -> None:
     """Add to the schemas of types what depends on another member: a failure has its class and its error."""
     for name, condition in _CONDITIONS.items():
         if name in schemas:

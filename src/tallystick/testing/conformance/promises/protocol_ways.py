@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice, product
 from typing import cast
 
 import pytest
@@ -43,9 +42,18 @@ SAMPLE = 24
 STRIDE = 34_313
 
 
-def sample() -> list[tuple[str, ...]]:
-    """Return some of all sequences of seven messages, each any number of times."""
-    return list(islice(product(MESSAGES, repeat=len(MESSAGES)), 0, SAMPLE * STRIDE, STRIDE))
+def sample(count: int, first: int = 0) -> list[tuple[str, ...]]:
+    """Return so many of all sequences of seven messages, each any number of times, from the `first` on.
+
+    >>> sample(1), len({*sample(10_000)})
+    ([('SENT', 'SENT', 'SENT', 'SENT', 'SENT', 'SENT', 'SENT')], 10000)
+    """
+    length = len(MESSAGES)
+    numbers = ((first + at * STRIDE) % length**length for at in range(count))
+    return [
+        tuple(MESSAGES[number // length**place % length] for place in reversed(range(length)))
+        for number in numbers
+    ]
 
 
 class ProtocolPublishing:
@@ -183,6 +191,55 @@ class ProtocolCancelling:
         assert run.picture.job.attempts_total == 1
         run.check()
 
+    @pytest.mark.parametrize("end", ["ok", "retry", "final", "force", "ack and ok", "sent and ok", "timeout"])
+    def test_a_directive_that_is_being_published_may_be_answered_and_nothing_follows(
+        self, subject: Subject, end: str
+    ) -> None:
+        run = RunningProtocol(subject, 2)
+        fence = run.fence
+        assert run.apply(CancelProtocol(run.job_id)).heard is Heard.CANCELLING
+        assert run.states() == ("CANCELLING", ["DISPATCHING", "PENDING"])
+        run.same(CancelProtocol(run.job_id), Heard.CANCELLING)
+        match end:
+            case "force":
+                assert run.apply(CancelProtocol(run.job_id, force=True)).heard is Heard.CANCELLED
+            case "timeout":
+                run.until(run.picture.steps[0].lease_expires_at or 0)
+                assert run.expire().heard is Heard.DONE
+            case _:
+                if end == "ack and ok":
+                    assert run.ack().heard is Heard.ACCEPTED
+                if end == "sent and ok":
+                    assert run.publish().heard is Heard.DONE
+                told = run.answer({"retry": RETRY, "final": FINAL}.get(end, OK))
+                assert (told.heard, told.cancelling) == (Heard.ACCEPTED, False)
+        answered = end not in ("force", "timeout")
+        first = {"retry": "CANCELLED", "final": "FAILED_FINAL"}.get(
+            end, "SUCCEEDED" if answered else "CANCELLED"
+        )
+        assert run.states() == ("CANCELLED", [first, "CANCELLED"])
+        assert [(each["state"], each.get("reason")) for each in run.images()["outbox"]] == [
+            ("SENT", None) if answered else ("FAILED_FINAL", "withdrawn")
+        ]
+        assert run.picture.job.attempts_total == 1
+        run.check()
+        for late in (MarkSent(fence), NotPublished(fence, 1, "away"), TakeDirective(run.job_id, "s0", 1)):
+            assert run.apply(late).heard in (Heard.STALE, Heard.DUPLICATE)
+        assert run.states() == ("CANCELLED", [first, "CANCELLED"])
+
+    @pytest.mark.parametrize("said", [OK, RETRY, FINAL], ids=["ok", "retry", "final"])
+    def test_a_directive_that_no_worker_asked_for_is_gone_with_its_job(
+        self, subject: Subject, said: StepAnswer
+    ) -> None:
+        run = RunningProtocol(subject, 2, PULLED)
+        fence = run.fence
+        assert run.apply(CancelProtocol(run.job_id)).heard is Heard.CANCELLED
+        assert run.states() == ("CANCELLED", ["CANCELLED", "CANCELLED"])
+        run.same(AnswerStep(fence, said, FRESH.new(), relays=True), Heard.STALE)
+        run.same(CancelProtocol(run.job_id, force=True), Heard.FINAL)
+        run.same(DeliverDirective(run.job_id, "s0", 1, "w"), Heard.STALE)
+        run.check()
+
     def test_a_directive_that_a_relay_has_is_withdrawn_when_the_relay_is_not_heard_of(
         self, subject: Subject
     ) -> None:
@@ -239,10 +296,14 @@ class ProtocolBatches:
 class ProtocolOrders:
     """Messages in any order on a store."""
 
-    @pytest.mark.parametrize("said", sample(), ids="-".join)
+    @pytest.mark.parametrize("said", sample(SAMPLE), ids="-".join)
     def test_messages_in_any_order_end_in_one_result_at_most(
         self, subject: Subject, said: tuple[str, ...]
     ) -> None:
+        self.come(subject, said)
+
+    def come(self, subject: Subject, said: tuple[str, ...]) -> None:
+        """Let messages come to a new job, and check what comes of it."""
         run = RunningProtocol(subject)
         leases = {1: run.fence.lease_id}
         accepted: dict[int, Heard] = {}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import cast
 
-from tallystick.core.digits import ActivityLedger
 from tallystick.core.remote.plans import Heard, Hearing
 from tallystick.core.remote.policy import Policy
 from tallystick.core.remote.requests import (
@@ -16,11 +17,36 @@ from tallystick.core.remote.requests import (
     ExpireStep,
     MarkSent,
     RenewStep,
+    SubmitCommand,
 )
-from tallystick.store.api import Existing, Protocols
+from tallystick.engine.committer import Committer
+from tallystick.store.api import Existing, Outcome, Protocols
 from tallystick.testing.conformance.drafts import FRESH, bundles, outcome_of
+from tallystick.testing.conformance.pictures import (
+    DirectivePicture,
+    JobPicture,
+    ReservationPicture,
+    StepPicture,
+)
 from tallystick.testing.conformance.protocol_runs import EACH_WAY, FINAL, OK, RETRY, RunningProtocol, command
 from tallystick.testing.conformance.subject import Subject
+from tallystick.testing.expected_digits import (
+    CLOSED,
+    CLOSED_AT_THIRD,
+    NOTHING,
+    OPENED,
+    SETTLED,
+    WORD_CLOSED,
+    WORD_SETTLED,
+)
+
+
+def _copied(first: SubmitCommand) -> SubmitCommand:
+    """Return the same command as another caller brings it: for a job and a lease of its own."""
+    job_id = FRESH.new()
+    job = first.job._replace(job_id=job_id)
+    steps = tuple(step._replace(job_id=job_id) for step in first.steps)
+    return first._replace(job=job, steps=steps, lease_id=FRESH.new())
 
 
 class ProtocolRows:
@@ -47,7 +73,7 @@ class ProtocolRows:
         assert [(s["state"], s["attempt_no"], s["step_index"]) for s in steps] == [
             ("DISPATCHING", 1, 0), ("PENDING", 0, 1), ("PENDING", 0, 2),
         ]  # fmt: skip
-        assert [f"{s['ledger']:015d}" for s in steps] == ["001100000000000", "0" * 15, "0" * 15]
+        assert [s["ledger"] for s in steps] == [OPENED, NOTHING, NOTHING]
         assert (row["state"], row["tries"], row["attempt_no"]) == ("PENDING", 1, 1)
         assert row["routing_key_used"] == steps[0]["routing_key_used"] == "acme:d-1"
         assert (row["topic"], row["partition"]) == (f"svc-p{row['lane']}", row["lane"])
@@ -67,6 +93,31 @@ class ProtocolRows:
         assert isinstance(found, Existing)
         assert found.content_hash == first.about.idempotency_hash != other.about.idempotency_hash
 
+    def test_one_key_by_a_hundred_callers_at_once_is_one_job(self, subject: Subject) -> None:
+        first = command(2, idempotency_key=FRESH.new())
+        stores = [subject.open(subject.clock) for _ in range(4)]
+        committers = [Committer(store) for store in stores]
+        together = threading.Barrier(100)
+
+        def call(number: int) -> Outcome:
+            request = _copied(first)
+            together.wait(60)
+            return committers[number % len(committers)].call((request,))
+
+        try:
+            with ThreadPoolExecutor(100) as callers:
+                outcomes = list(callers.map(call, range(100)))
+        finally:
+            for committer, store in zip(committers, stores, strict=True):
+                committer.close()
+                store.close()
+        (made,) = {each.job_id for each in outcomes if isinstance(each, Existing)}
+        assert sum(isinstance(each, Hearing) and each.heard is Heard.CREATED for each in outcomes) == 1
+        assert sum(isinstance(each, Existing) for each in outcomes) == 99
+        images = {table: len(rows) for table, rows in subject.books(made).items()}
+        assert images[JobPicture] == images[DirectivePicture] == images[ReservationPicture] == 1
+        assert images[StepPicture] == 2
+
     @EACH_WAY
     def test_three_steps_end_with_the_digits_of_the_specification(
         self, subject: Subject, policy: Policy
@@ -78,12 +129,9 @@ class ProtocolRows:
             run.check()
         images = run.images()
         assert run.states() == ("SUCCEEDED", ["SUCCEEDED"] * 3)
-        assert [f"{step['ledger']:015d}" for step in images["steps"]] == [
-            "001111000000001", "001111000000001", "001111100000001",
-        ]  # fmt: skip
-        assert sorted(f"{m['ledger']:015d}" for m in images["messages"]) == [
-            "000011000000001", "000011000000001", "000111100000001",
-        ]  # fmt: skip
+        assert [step["ledger"] for step in images["steps"]] == [SETTLED, SETTLED, CLOSED]
+        words = sorted(word["ledger"] for word in images["messages"])
+        assert words == [WORD_SETTLED, WORD_SETTLED, WORD_CLOSED]
         assert [row["state"] for row in images["outbox"]] == ["SENT"] * 3
         assert images["steps"][1]["input_ref"] == "s3://mid"
         assert images["jobs"][0]["result"] == '{"pages":3}'
@@ -106,7 +154,7 @@ class ProtocolRows:
         assert run.answer(RETRY).heard is Heard.ACCEPTED
         assert run.states() == ("FAILED_FINAL", ["FAILED_FINAL"])
         (step,) = run.picture.steps
-        assert ActivityLedger(step.ledger).text == "003111100000001"
+        assert step.ledger == CLOSED_AT_THIRD
         assert (run.picture.job.error_code, run.picture.job.error_message) == ("BUSY", "later")
         assert run.picture.job.attempts_total == 3
 
