@@ -28,6 +28,10 @@ BOUNDARY = re.compile(
 )
 
 LONG_NUMBER = re.compile(r"\b\d{9,}\b")
+# Fifteen digits, of which the fourth to the seventh are marks.
+LEDGER = re.compile(r"\d{3}[01]{4}\d{8}")
+DIGITS_MIN = 10**10
+BY_HAND = SRC / "testing" / "expected_digits.py"
 
 # Prints the parts of schema files that follow from the rules, and runs nothing.
 PRINTER = SRC / "core" / "printing" / "sql_rules.py"
@@ -48,6 +52,34 @@ def test_no_statement_knows_a_digit():
     statements = [*(SRC / "store").glob("*/statements/*.sql"), *(SRC / "store").glob("*/parts/*.sql")]
     assert statements
     assert not [path for path in statements if LONG_NUMBER.search(path.read_text("utf-8"))]
+
+
+def test_no_module_knows_a_digit():
+    """Digits are made by the rules; those that conformance expects are in one file, written by hand."""
+    files = [path for path in python_files(SRC) if path != BY_HAND]
+    assert not [line for path in files for line in offences(path, digits_in(parsed(path)))]
+    assert list(digits_in(parsed(BY_HAND)))
+
+
+@pytest.mark.parametrize("source", ["x = 1_111_000_000_001", "x = '001111100000001'", "x = 11_000_000_002"])
+def test_a_digit_in_python_is_found(source: str):
+    assert list(digits_in(ast.parse(source)))
+
+
+@pytest.mark.parametrize("source", ["x = 253_402_300_799_000", "x = 10**9", "'>>> f(1_111_000_000_001)'"])
+def test_other_numbers_are_no_digits(source: str):
+    assert not list(digits_in(ast.parse(source)))
+
+
+def digits_in(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Return the ledgers that a module spells out; a docstring may show some."""
+    shown = set(docstring_nodes(tree))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and node not in shown:
+            value = node.value
+            text = f"{value:015d}" if type(value) is int and value >= DIGITS_MIN else str(value)
+            if LEDGER.fullmatch(text):
+                yield node.lineno, f"{text} is a ledger; ask core.digits for it"
 
 
 @pytest.mark.parametrize(

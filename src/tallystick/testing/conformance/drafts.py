@@ -34,12 +34,7 @@ from tallystick.store.api import (
     SubmitJob,
     Wait,
 )
-
-INLINE = 1_111_000_000_001
-"""The digits of an inline step: entered once, both legs complete."""
-
-CLOSED = 111_100_000_001
-"""The digits of a start message that was entered once and closed its job."""
+from tallystick.testing.expected_digits import SETTLED
 
 LEASE_MS = 30_000
 FRESH = SystemIds()
@@ -94,7 +89,7 @@ def step(held: ClaimedJob, clock: Clock, name: str = "charge", occurrence: int =
         occurrence,
         "step",
         "SUCCEEDED",
-        INLINE,
+        SETTLED,
         '"r"',
         None,
         None,

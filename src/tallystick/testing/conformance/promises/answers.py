@@ -31,6 +31,7 @@ from tallystick.testing.conformance.drafts import (
     held_job,
 )
 from tallystick.testing.conformance.subject import Subject
+from tallystick.testing.expected_digits import CLOSED, SETTLED, WORD_CLOSED, WORD_SETTLED
 
 GO = Wait("wait", "go", 1, None)
 NAP = Wait("sleep", "sleep", 1, 0)
@@ -139,7 +140,7 @@ class AnswerPromises:
         (expired,) = store.expired(9)
         assert expired.fence == held.fence
         done(store, CancelJob(held.fence.job_id, 0, force=True))
-        assert [row.ledger for row in subject.steps()] == [1_111_100_000_001]
+        assert [row.ledger for row in subject.steps()] == [CLOSED]
 
     def test_an_answer_that_is_too_late_spoils_no_other_of_its_flush(self, subject: Subject) -> None:
         store, clock = subject.store, subject.clock
@@ -180,7 +181,7 @@ class AnswerPromises:
         batch = [(taking(held, clock, GO), ending(held, clock)) for held in (first, second)]
         assert applied(subject, *batch) == [None, None]
         ledgers = sorted((row.guid[:1], row.ledger, row.acked_at is None) for row in subject.messages())
-        assert ledgers == [("m", 111_100_000_001, False)] * 2 + [("n", 0, False)] * 2
+        assert ledgers == [("m", WORD_CLOSED, False)] * 2 + [("n", 0, False)] * 2
 
     def test_an_answer_is_taken_though_the_job_was_asked_to_end_and_its_end_is_the_one_asked_for(
         self, subject: Subject
@@ -229,8 +230,8 @@ class AnswerPromises:
         assert isinstance(fifth, Answer)
         assert (fifth.guid, fifth.ahead) == ("m4", ())
         ledgers = {row.guid: row.ledger for row in subject.messages()}
-        assert [ledgers[f"m{number}"] for number in range(6)] == [11_000_000_001] * 5 + [0]
-        assert [row.ledger for row in subject.steps()] == [1_111_000_000_001] * 5
+        assert [ledgers[f"m{number}"] for number in range(6)] == [WORD_SETTLED] * 5 + [0]
+        assert [row.ledger for row in subject.steps()] == [SETTLED] * 5
         check_chain(store.history(held.fence.job_id))
         (twice,) = applied(subject, (takes[0]._replace(wait=GO._replace(occurrence=6)),))
         assert isinstance(twice, InvariantBroken)

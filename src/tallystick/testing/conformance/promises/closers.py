@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tallystick.testing.conformance.drafts import done, held_job
-from tallystick.testing.conformance.promises.families import CLOSER, group_of, spawning, told
+from tallystick.testing.conformance.promises.families import group_of, spawning, told
 from tallystick.testing.conformance.race import race
 from tallystick.testing.conformance.subject import Subject
+from tallystick.testing.expected_digits import CLOSER
 
 
 class Closers:

@@ -16,10 +16,9 @@ from tallystick.testing.conformance.drafts import (
 )
 from tallystick.testing.conformance.promises.waiting import awaiting
 from tallystick.testing.conformance.subject import Subject
+from tallystick.testing.expected_digits import CHILD, CLOSER, COUNTED, GROUP_CLOSED
 
 GROUP = Group(0, "gather", 1)
-CHILD = 11_000_000_000
-CLOSER = 111_100_000_000
 
 
 def spawning(
@@ -69,7 +68,7 @@ class Families:
         ends = [ending(subject, child, well=number != 2) for number, child in enumerate(children)]
         assert subject.store.apply(bundles(*ends)) == [None] * 5
         assert told(subject) == [CHILD + 1, CHILD + 2, CHILD + 3, CHILD + 4, CLOSER + 5]
-        assert group_of(subject) == (1_111_100_000_005, 0, 1)
+        assert group_of(subject) == (GROUP_CLOSED + 5, 0, 1)
         words = [row.guid for row in subject.messages() if row.kind == "resume"]
         assert words == [f"join:{held.fence.job_id}:{GROUP}"]
 
@@ -87,7 +86,7 @@ class Families:
         refused = [isinstance(outcome, StaleLease) for outcome in outcomes]
         assert refused == [True, False, True, False, True]
         assert told(subject) == [CHILD + 1, CHILD + 2]
-        assert group_of(subject) == (1_111_000_000_002, 1, 0)
+        assert group_of(subject) == (COUNTED + 2, 1, 0)
         done(subject.store, ending(subject, children[1]))
         assert told(subject)[-1] == CLOSER + 3
 

@@ -12,8 +12,6 @@ from tallystick.core.ledger.decisions import Reclaim
 from tallystick.errors import InvariantBroken, StaleLease
 from tallystick.store.api import ClaimedJob, Fence, Primitive, ReclaimAttempt, RenewLeases, Store
 from tallystick.testing.conformance.drafts import (
-    CLOSED,
-    INLINE,
     LEASE_MS,
     born_claimed,
     bundles,
@@ -33,6 +31,7 @@ from tallystick.testing.conformance.drafts import (
 )
 from tallystick.testing.conformance.pictures import AttemptPicture, JobPicture
 from tallystick.testing.conformance.subject import Subject
+from tallystick.testing.expected_digits import SETTLED, WORD_CLOSED
 
 REPORTS: dict[str, Callable[[ClaimedJob, VirtualClock], Primitive]] = {
     "step": step,
@@ -107,7 +106,7 @@ class WhatBecomesDurable:
         before = subject.books()[JobPicture]
         done(store, step(held, clock))
         (row,) = subject.steps()
-        assert (row.state, row.ledger, row.n, row.attempt) == ("SUCCEEDED", INLINE, 3, 1)
+        assert (row.state, row.ledger, row.n, row.attempt) == ("SUCCEEDED", SETTLED, 3, 1)
         assert subject.books()[JobPicture] == before, "a step must not touch the job row"
         assert len(subject.facts()) == 2
         assert [event.type for event in store.history(held.fence.job_id)] == ["submit", "claim", "step"]
@@ -130,7 +129,12 @@ class WhatBecomesDurable:
         done(store, finish(held, clock))
         job = store.job(held.fence.job_id)
         assert job is not None
-        assert (job.state, job.result, job.semaphore, job.start_ledger) == ("SUCCEEDED", '"ok"', 0, CLOSED)
+        assert (job.state, job.result, job.semaphore, job.start_ledger) == (
+            "SUCCEEDED",
+            '"ok"',
+            0,
+            WORD_CLOSED,
+        )
         assert job.completed_at == clock.wall_ms()
         (attempt,) = subject.attempts()
         assert (attempt.status, attempt.finished_at) == ("DONE", clock.wall_ms())
@@ -142,7 +146,7 @@ class WhatBecomesDurable:
         done(store, fail(held, clock))
         job = store.job(held.fence.job_id)
         assert job is not None
-        assert (job.state, job.semaphore, job.start_ledger) == ("FAILED_FINAL", 0, CLOSED)
+        assert (job.state, job.semaphore, job.start_ledger) == ("FAILED_FINAL", 0, WORD_CLOSED)
         assert (job.error, job.error_code, job.error_message) == ('{"type":"E"}', "E_CODE", "no")
         assert subject.attempts()[0].status == "ABORTED"
 

@@ -22,9 +22,9 @@ from tallystick.testing.conformance.drafts import (
 from tallystick.testing.conformance.promises.families import spawning
 from tallystick.testing.conformance.promises.suspending import waiting
 from tallystick.testing.conformance.subject import Subject
+from tallystick.testing.expected_digits import CLOSED, WORD_CLOSED
 
 GRACE_MS = 5_000
-CANCELLED_AT_ONCE = "001111100000001"
 
 
 def tree(subject: Subject) -> tuple[ClaimedJob, ClaimedJob]:
@@ -85,9 +85,9 @@ class Trees:
         done(subject.store, CancelJob(held.fence.job_id, GRACE_MS))
         end_all(subject)
         ended = [row for row in subject.jobs() if row.state == "CANCELLED"]
-        assert [f"{row.root_ledger:015d}" for row in ended] == [CANCELLED_AT_ONCE] * 2
+        assert [row.root_ledger for row in ended] == [CLOSED] * 2
         words = {row.guid: row.ledger for row in subject.messages()}
-        assert [words[f"cancel:{row.job_id}"] for row in ended] == [111_100_000_001] * 2
+        assert [words[f"cancel:{row.job_id}"] for row in ended] == [WORD_CLOSED] * 2
         facts = [subject.store.history(row.job_id)[-1].payload for row in ended]
         assert all('"job":"QUEUED>CANCELLING>CANCELLED"' in fact for fact in facts)
 
@@ -105,7 +105,7 @@ class Trees:
         assert done(store, CancelUnclaimed(asked)) == frozenset(queued)
         assert done(store, CancelUnclaimed(asked)) == frozenset(), "once"
         (row,) = [row for row in subject.jobs() if row.job_id == queued[0]]
-        assert (row.state, row.attempt, f"{row.root_ledger:015d}") == ("CANCELLED", 1, CANCELLED_AT_ONCE)
+        assert (row.state, row.attempt, row.root_ledger) == ("CANCELLED", 1, CLOSED)
         assert end_all(subject) == 1
         assert states(subject)["0"] == "CANCELLING"
 

@@ -42,9 +42,7 @@ from tallystick.testing.conformance.drafts import (
 )
 from tallystick.testing.conformance.pictures import AttemptPicture, JobPicture, MessagePicture, StepPicture
 from tallystick.testing.conformance.subject import Subject
-
-OPEN = 1_100_000_000_000
-"""The digits of a wait that is open: leg 1 entered once and complete."""
+from tallystick.testing.expected_digits import OPENED, WORD_SETTLED
 
 GO = Wait("wait", "go", 1, None)
 
@@ -89,11 +87,11 @@ class Inbox:
                 *(self.job_id, "IN_PROGRESS", now, now),
                 attempt=1,
                 ready_at=now,
-                start_ledger=11_000_000_001,
+                start_ledger=WORD_SETTLED,
                 start_acked_at=now,
             ),
             AttemptPicture(self.job_id, "", 1, "ABORTED", "x", "e", 1, "w", reason="SUSPENDED"),
-            StepPicture(self.job_id, "go", 1, "wait", "IN_PROGRESS", now, ledger=OPEN + sum(begun)),
+            StepPicture(self.job_id, "go", 1, "wait", "IN_PROGRESS", now, ledger=OPENED + sum(begun)),
         )
         self.guids = [f"{self.job_id}:{number}" for number in range(len(begun))]
         for number, (guid, entered) in enumerate(zip(self.guids, begun, strict=True)):
