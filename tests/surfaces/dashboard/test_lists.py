@@ -23,7 +23,8 @@ from tests.surfaces.dashboard.visiting import Site, url_in, visiting
 
 JOB = re.compile(r'class="strong" href="/jobs/([^"]+)"')
 QUEUE = re.compile(
-    r'queue=(\w+)">\w+</a>(?:<br>.*?)?</td><td class="num">([\d,+]+)</td><td>.*?</td><td class="num">([\d,+]+)</td>'
+    r'queue=(\w+)">\w+</a>(?:<br>.*?)?</td><td class="num">([\d,+]+)</td>'
+    r'<td>.*?</td><td class="num">([\d,+]+)</td>'
 )
 OLDER = re.compile(r'href="([^"]+)" rel="next"')
 
@@ -157,6 +158,8 @@ def test_a_retry_of_many_counts_no_job_that_was_retried(app):
     async def test(site: Site) -> None:
         visitor = await site.visitor()
         assert "<b>2</b> jobs would be reached" in (await visitor.get("/bulk/retry?workflow=fails")).text
+        for query in ("retry?state=QUEUED", "cancel?state=SUCCEEDED", "pause?dead=yes"):
+            assert "<b>0</b> jobs would be reached" in (await visitor.get(f"/bulk/{query}")).text, query
 
     visiting(app, test)
 

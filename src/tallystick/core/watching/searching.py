@@ -78,6 +78,14 @@ class JobSearch(NamedTuple):
         """Tell whether there is a filter that no index knows, besides the text of the error."""
         return bool(self.states or self.workflow or self.queue or self.since is not None)
 
+    @property
+    def is_walk_alone(self) -> bool:
+        """Tell whether every job of the walk is meant; jobs with a tag, or all jobs, may be of any tenant."""
+        if self.walk not in (SearchWalk.HELD, SearchWalk.DEAD):
+            return False
+        marks = self.is_held and self.is_dead
+        return not (marks or self.has_unindexed or self.error is not None or self.until is not None)
+
 
 class FoundJobs(NamedTuple):
     """Jobs, newest first; `reached` is the last job that was looked at, if there are others behind it."""

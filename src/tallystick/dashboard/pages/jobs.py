@@ -179,8 +179,12 @@ def _counted(visit: Visit, search: JobSearch, found: FoundJobs) -> Counted:
 def _count(visit: Visit, search: JobSearch, verb: str) -> Counted:
     """Count what a word would reach, in all windows."""
     store, number, before = searched(visit.store), 0, None
+    wanted = reachable(verb, search)
+    if not wanted.states:
+        # None of the states that were asked for can take the word.
+        return Counted(0, is_all=True)
     while True:
-        found = store.count_found(reachable(verb, search), before=before, limit=COUNT_MAX - number)
+        found = store.count_found(wanted, before=before, limit=COUNT_MAX - number)
         number, before = number + found.number, found.reached
         if before is None or number >= COUNT_MAX:
             return Counted(number, is_all=before is None)

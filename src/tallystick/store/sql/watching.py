@@ -131,6 +131,9 @@ class SearchReads(ABC):
     ) -> CountedJobs:
         """Return how many there are in the same window, counted up to a limit."""
         before = before or NEWEST
+        if reached is not None and search.is_walk_alone:
+            # The window is full, and all of it is meant.
+            return CountedJobs(min(limit, window), reached)
         if reached is None:
             within = self._range(search, before, window)
         else:

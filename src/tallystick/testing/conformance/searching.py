@@ -132,6 +132,8 @@ class Searching:
         assert held(Hold.PAUSED, Hold.MISMATCH, before="03") == ["02", "01"]
         assert held(Hold.REFUSED) == []
         assert found(store, ALL._replace(is_held=True)) == ["05", "04", "03", "02", "01", "00"]
+        assert found(store, ALL._replace(is_held=True), window=6) == ["05", "04", "03", "02", "01", "00"]
+        assert found(store, ALL._replace(is_held=True), limit=3, window=4) == ["05", "04", "03"]
         # The window is one of held jobs of this tenant.
         assert found(store, ALL._replace(is_held=True, queue="slow"), window=6) == ["00"]
 
