@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import apsw
 import pytest
@@ -58,7 +59,7 @@ def test_the_four_pictures_of_the_guide_show_all_of_what_is_on_the_page(tmp_path
             page = watched.log_in().page
             mail.submit_many([(number,) for number in range(14)])
             with app.worker(queues=["mail"], concurrency=8):
-                store = app.runtime().store
+                store: Any = app.runtime().store
                 wait_until(
                     lambda: any(each.running == 8 for each in store.workers(9)), "a worker with its jobs"
                 )
