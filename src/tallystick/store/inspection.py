@@ -379,10 +379,6 @@ class Watched(Protocol):
         """Return how many jobs workers have ended since an instant, by minute and state."""
         ...
 
-    def ended_of_workers(self, since_ms: int) -> dict[str, int]:
-        """Return how many jobs each worker has ended since an instant."""
-        ...
-
     def running(self, limit: int) -> list[RunningJob]:
         """Return the jobs that workers have, the one that runs longest first."""
         ...

@@ -307,6 +307,10 @@ class Searched(Protocol):
         """Return jobs of a tenant that a worker had whose lease has run out, the longest over first."""
         ...
 
+    def ended_of_workers(self, since_ms: int) -> dict[str, int]:
+        """Return how many jobs each worker has ended since an instant."""
+        ...
+
     def effects_found(
         self, search: EffectSearch, *, after: str | None, limit: int, window: int = WINDOW_JOBS
     ) -> FoundEffects:

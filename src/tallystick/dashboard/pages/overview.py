@@ -17,7 +17,7 @@ from tallystick.dashboard.answers import Answer, Go, HtmlPage
 from tallystick.dashboard.shown.rates import Rates, rates_of, since_ms
 from tallystick.dashboard.visits import Visit, quoted
 from tallystick.errors import BadInput
-from tallystick.store.api import Schedules
+from tallystick.store.api import Schedules, searched
 from tallystick.store.inspection import watched
 
 HOURS: Final = {"1h": 1, "6h": 6, "24h": 24, "7d": 168}
@@ -147,7 +147,7 @@ def queues_of(visit: Visit, backlog: Backlog, rates: Rates) -> list[QueueLine]:
 
 
 def _rates(visit: Visit, workers: Sequence[WorkerRow], now: int) -> Rates:
-    return rates_of(watched(visit.store).ended_of_workers(since_ms(now)), workers, now)
+    return rates_of(searched(visit.store).ended_of_workers(since_ms(now)), workers, now)
 
 
 def _limits(view: QueueView) -> Iterator[str]:

@@ -12,7 +12,7 @@ from tallystick.core.watching.rows import (
     QueueDepth,
     ReportWorker,
 )
-from tallystick.store.api import HoldJob, Store
+from tallystick.store.api import HoldJob, Store, searched
 from tallystick.store.inspection import Watched
 from tallystick.testing.conformance.drafts import claim, claimed, done, submission
 from tallystick.testing.conformance.subject import Subject
@@ -77,7 +77,7 @@ class Watching:
             EndedCount(minute + 1, "SUCCEEDED", 7),
         ]
         assert seen(subject.store).ended((minute + 1) * MINUTE_MS) == [EndedCount(minute + 1, "SUCCEEDED", 7)]
-        assert seen(subject.store).ended_of_workers((minute + 1) * MINUTE_MS) == {"b": 7}
+        assert searched(subject.store).ended_of_workers((minute + 1) * MINUTE_MS) == {"b": 7}
 
     def test_each_hold_is_counted_by_itself_up_to_a_limit(self, subject: Subject) -> None:
         store, clock = subject.store, subject.clock
