@@ -51,7 +51,7 @@ def retention_ms(value: str | timedelta) -> int:
 
 
 class Pruning:
-    """Removes what was kept long enough while a worker runs: one batch per call, and a pause after each pass."""
+    """Removes what was kept long enough while a worker runs: one batch per call, a pause after each pass."""
 
     def __init__(self, committer: Committer, keep_ms: int, now: float) -> None:
         """Begin with a pass at once; `now` is on the clock that every call of `tick` is on."""
