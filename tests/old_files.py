@@ -6,8 +6,10 @@ workers have run out then, and the ones that are called live have not.
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,6 +59,12 @@ class OldClock:
 
     def monotonic(self) -> float:
         return time.monotonic()
+
+    def pause(self, ms: int, stop: threading.Event) -> bool:
+        return stop.wait(ms / 1000)
+
+    async def pause_aio(self, ms: int) -> None:
+        await asyncio.sleep(ms / 1000)
 
     def _passed_ms(self) -> int:
         return int((time.monotonic() - self._begun) * 1000)

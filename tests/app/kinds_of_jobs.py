@@ -27,7 +27,7 @@ class Kinds:
         self._fork()
         self._die()
         self._cancel()
-        self._stay_open()
+        self.stay_open()
 
     def _declare(self) -> None:
         app, kinds = self.app, self
@@ -240,7 +240,7 @@ class Kinds:
         self.deadly = False
         assert {j.state() for j in (job, at_work, forced)} == {"CANCELLED"}
 
-    def _stay_open(self) -> None:
+    def stay_open(self) -> None:
         """What holds leases, or is due, comes last."""
         met_again = self.both.submit()
         self.hand.work_all()

@@ -90,14 +90,14 @@ def stay_open_by_protocol(app, clock) -> None:
     command("new")
 
 
-def stay_open_remotely(app, hand, clock) -> None:
+def stay_open_remotely(app, hand) -> None:
     """Jobs with remote steps that are on their way, given, begun, to be tried again, or answered."""
     yard = RemoteHand(app, "yard", worker="yard-1")
 
     @app.remote("yard")
     def haul(what: str) -> str: ...
 
-    @app.workflow
+    @app.workflow(queue=hand.queues[0])
     def hauling(what: str) -> str:
         return haul(what)
 
@@ -119,8 +119,7 @@ def stay_open_remotely(app, hand, clock) -> None:
     assert asked.state() == "CANCELLING"
     hauling.submit("on its way")
     paused = hauling.submit("paused")
-    while hand.work() != "idle":
-        continue
+    hand.work_all()
     paused.pause(by="bob")
 
 
@@ -140,7 +139,7 @@ def stay_open_with_effects(app, hand, clock) -> None:
     seen = app.effect(name="seen", key="{order}", probe=look, settle="1m", **rules)(act)
 
     def billing(name: str, effect):
-        @app.workflow(name=name)
+        @app.workflow(name=name, queue=hand.queues[0])
         def pays(number: int) -> str:
             try:
                 return effect(number)
@@ -188,6 +187,8 @@ def stay_open_with_effects(app, hand, clock) -> None:
     answered = lost(look_up, 6)
     outside.answers = [DidNotHappen()]
     assert ask_effects(app) >= 1
+    told = lost(pay, 10)
+    told.resolve(happened="found", by="ann")
     asked = lost(pay, 7)
     asked.cancel(grace="1h")
     retried = lost(pay, 8)
@@ -196,35 +197,34 @@ def stay_open_with_effects(app, hand, clock) -> None:
     lost(pay, 9, asked=False)
 
 
-def stay_held(app, hand, clock) -> None:
-    """Jobs that are held for each reason, resumed, or asked to stop while they run."""
-    kinds = {"swallow": False}
+def stay_held(app, hand) -> None:
+    """Jobs that are held, were resumed, or are asked to stop or to end while a worker runs them."""
 
-    @app.workflow
+    @app.workflow(queue=hand.queues[0])
     def swallows() -> str:
         try:
             wait("never", bool)
         except BaseException:  # noqa: BLE001 (this is what it must not do)
-            kinds["swallow"] = True
-        return "not believed"
+            return "not believed"
+        return "believed"
 
-    @app.workflow
+    @app.workflow(queue=hand.queues[0])
     def rests(n: int = 0) -> None:
         wait("go", bool)
         raise Death
 
-    swallowed, waiting, resumed, at_work, unclaimed = (
-        swallows.submit(),
-        *(rests.submit() for _ in range(3)),
-        rests.opts(delay="1d").submit(),
-    )
+    swallowed, *waiting = swallows.submit(), *(rests.submit() for _ in range(3))
+    late, unclaimed = rests.opts(deadline="1d").submit(), rests.opts(delay="1d").submit()
     hand.work_all()
-    waiting.pause(by="ann")
+    held, resumed, at_work = waiting
+    held.pause(by="ann")
     resumed.pause(by="ann")
     resumed.resume(by="ann")
-    at_work.send("go", True)
-    assert hand.work() == "died"
+    for job in (at_work, late):
+        job.send("go", True)
+        assert hand.work() == "died"
     at_work.pause(by="bob")
+    late.cancel(grace="1h")
     unclaimed.pause()
     unclaimed.resume()
     assert swallowed.row().hold == "SUSPEND_SWALLOWED"

@@ -248,6 +248,10 @@ class Inspection(Protocol):
         """Return what the log of removals says of a job, in its order."""
         ...
 
+    def removed_with_keys(self, *, after: str, limit: int) -> list[str]:
+        """Return a page of jobs of which the log of removals says that keys of effects were left."""
+        ...
+
     def open_waits(self, job_id: str, *, limit: int) -> list[OpenWait]:
         """Return what a job has open, the oldest first, and when the timer of each fires."""
         ...

@@ -8,12 +8,15 @@ was made after the day in question cannot have ended before it, so the young one
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import msgspec
 
-from tallystick.core.audit.removals import LogEnd, Removal, lines_of
+from tallystick.core.audit.removals import LogEnd, PrunedRow, Removal, lines_of
+from tallystick.core.effects.kept_keys import KEEPING, named, print_of
 from tallystick.core.effects.requests import PruneEffects
+from tallystick.core.effects.rows import EffectRow
 from tallystick.core.verbs.trimming import TRIMMING
 from tallystick.errors import InvariantBroken
 from tallystick.store.api import Pruned, PruneJobs, TrimTurns
@@ -36,8 +39,20 @@ def prune(batch: OpenTransaction, request: PruneJobs) -> Pruned:
 
 
 def prune_effects(batch: OpenTransaction, request: PruneEffects) -> int:
-    """Remove effects that were kept long enough, and say how many."""
-    return batch.changed("prune_effects", (batch.wall - request.older_ms, request.limit))
+    """Remove effects that were kept long enough, write down that they go, and say how many.
+
+    What no line of the log names as removed is not there by right, and stays.
+    """
+    batch.rows("hold_pruned", ())
+    ended = batch.rows("keys_to_go", (batch.wall - request.older_ms, request.limit))
+    going: dict[str, list[EffectRow]] = defaultdict(list)
+    for key in map(EffectRow._make, ended):
+        going[key.job_id].append(key)
+    lines = map(PrunedRow._make, batch.rows("removed_whole", (listed(list(going)),)) if going else ())
+    removals = [line.again(named(going[line.job_id])) for line in lines]
+    note_removals(batch, removals, KEEPING)
+    gone = [key.exec_id for removal in removals for key in going[removal.job_id]]
+    return batch.changed("prune_effects", (listed(gone),)) if gone else 0
 
 
 def trim(batch: OpenTransaction, request: TrimTurns) -> None:
@@ -50,7 +65,8 @@ def trim(batch: OpenTransaction, request: TrimTurns) -> None:
     if [(bytes(row[0]), row[1]) for row in found] != [(end.event_hash, end.attempt)]:
         raise InvariantBroken(f"job {job_id}: no turn has ended with fact {end.n}, so none is removed")
     born_at = int(found[0][2])
-    removal = Removal(job_id, False, end.dimension, end.n, end.event_hash, born_at)
+    left = print_of(map(EffectRow._make, batch.rows("keys_of_turns", (job_id, end.dimension))))
+    removal = Removal(job_id, False, end.dimension, end.n, end.event_hash, born_at, left)
     note_removals(batch, [removal], TRIMMING)
     batch.run("trim_units", (job_id, end.dimension))
     batch.run("trim_steps", (job_id, end.dimension))
@@ -76,7 +92,13 @@ def _removed(batch: OpenTransaction, ended: list[str], ended_by: int, who: str) 
     held = [job_id for (job_id,) in batch.rows("hold_ended", (listed(ended),))]
     marked = batch.rows("mark_pruned", (listed(held), ended_by, batch.wall))
     if marked:
-        going = sorted(Removal(job_id, True, *about) for job_id, *about in marked)
+        left: dict[str, list[EffectRow]] = defaultdict(list)
+        jobs = [job_id for job_id, *_about in marked]
+        for key in map(EffectRow._make, batch.rows("keys_left", (listed(jobs),))):
+            left[key.job_id].append(key)
+        going = sorted(
+            Removal(job_id, True, *about)._replace(keys=print_of(left[job_id])) for job_id, *about in marked
+        )
         note_removals(batch, going, who)
         gone = listed([removal.job_id for removal in going])
         for books in _BOOKS:

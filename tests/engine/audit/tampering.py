@@ -1,4 +1,4 @@
-"""Changes to a finished database, one at a time: each value of each column; rows gone, twice or swapped."""
+"""Changes to a database, one at a time: hostile values in each column; rows gone, twice or swapped."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 import apsw
 import psycopg
 
-from tallystick.core.effects.rows import Came, Phase
-from tallystick.core.lifecycles import ATTEMPT, JOB, OUTBOX, STEP
 from tallystick.engine.audit import check_job
 from tallystick.engine.audit.whole_store import beyond_jobs
+from tests.engine.audit.hostile import HostileValues
 
 KEYS = {
     "jobs": ("job_id",),
@@ -50,16 +49,6 @@ KINDS = {
     "pruned": ("whole",),
     "acts": ("about", "who = ''"),
 }
-# What a column may say that has a few words: a change to another of them is one that a thief would make.
-WORDS = {
-    ("jobs", "state"): [state.value for state in JOB.states],
-    ("attempts", "status"): [state.value for state in ATTEMPT.states],
-    ("steps", "state"): [state.value for state in STEP.states],
-    ("outbox", "state"): [state.value for state in OUTBOX.states],
-    ("effect_keys", "outcome"): [came.value for came in Came],
-    ("effect_keys", "phase"): [phase.value for phase in Phase],
-}
-
 Statement = tuple[str, tuple[Any, ...]]
 
 
@@ -171,21 +160,37 @@ class Books:
     def close(self) -> None:
         self.db.db.close()
 
+    def columns(self, table: str) -> list[tuple[str, str, bool]]:
+        """Name, type and whether it may be null, of each column that is stored."""
+        return self._columns[table]
+
     def rows(self, table: str, *, all_rows: bool, kept: int = 1) -> list[list[dict[str, Any]]]:
         """The rows of a table by their kinds, of each kind the first few, unless all are asked for."""
         names = [name for name, _kind, _null in self._columns[table]]
-        kinds = KINDS.get(table, ("1",))
-        order = ", ".join(KEYS[table])
         ended = "job_id in (select job_id from jobs where completed_at is not null)"
-        which = f"where {ended}" if "job_id" in names and table != "pruned" else ""
-        told = f"select {', '.join(names)} from {table} {which} order by {order}"
+        kinds = KINDS.get(table, ("1",))
+        if "job_id" in names and table != "pruned":
+            kinds = (*kinds, ended)
+        order = ", ".join(KEYS[table])
         alike: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-        kind_of = f"select {', '.join(kinds)} from {table} {which} order by {order}"
-        for row, kind in zip(self.db.run(told), self.db.run(kind_of), strict=True):
+        told = self.db.run(f"select {', '.join(names)} from {table} order by {order}")
+        kind_of = self.db.run(f"select {', '.join(kinds)} from {table} order by {order}")
+        for row, kind in zip(told, kind_of, strict=True):
             some = alike.setdefault(kind, [])
             if all_rows or len(some) < kept:
                 some.append(dict(zip(names, row, strict=True)))
         return list(alike.values())
+
+    def row(self, table: str, *place: Any) -> dict[str, Any]:
+        """One row by its key."""
+        names = [name for name, _kind, _null in self._columns[table]]
+        (row,) = self.db.run(f"select {', '.join(names)} from {table} where {_key(table)}", place)
+        return dict(zip(names, row, strict=True))
+
+    @property
+    def ended(self) -> set[str]:
+        """The jobs that have ended."""
+        return {job_id for (job_id,) in self.db.run("select job_id from jobs where completed_at is not null")}
 
     def newest(self, log: str) -> int:
         """The last line of the log of removals, or of the chain of acts."""
@@ -227,37 +232,39 @@ class Books:
         return bool(self.db.run(f"select 1 from {table} where {_key(table)}", _place(table, row)))
 
     def changes(self, table: str, *, all_rows: bool) -> Iterator[Change]:
-        """Every value of every column of these rows, changed; each row gone and twice; two rows swapped."""
+        """Hostile values for every column of these rows; each row gone and twice; two rows swapped."""
+        hostile = HostileValues(table, [row for alike in self.rows(table, all_rows=True) for row in alike])
         for alike in self.rows(table, all_rows=all_rows):
             for row in alike:
-                yield from self._values(table, row)
-                yield self._gone(table, row)
-                yield self._twice(table, row)
+                for name, kind, nullable in self._columns[table]:
+                    values = hostile.of(row, name, kind, nullable=nullable)
+                    changes = (self.changed(table, row, name, value) for value in values)
+                    yield from (change for change in changes if change is not None)
+                yield self.gone(table, row)
+                yield self.twice(table, row)
         for alike in self.rows(table, all_rows=all_rows, kept=2):
             for one, other in pairwise(alike):
                 yield from self._swapped(table, one, other)
 
-    def _values(self, table: str, row: dict[str, Any]) -> Iterator[Change]:
-        for name, kind, nullable in self._columns[table]:
-            before = row[name]
-            others = other_values(name, before, kind, nullable=nullable)
-            others += [word for word in WORDS.get((table, name), ()) if word != before]
-            for value in others:
-                after = {**row, name: value}
-                if name in KEYS[table] and self._stands(table, after):
-                    continue
-                statement = f"update {table} set {name} = ? where {_key(table)}"
-                about = f"{before!r} to {value!r} of {named(table, row)}"[:200]
-                do = (statement, (value, *_place(table, row)))
-                undo = (statement, (before, *_place(table, after)))
-                yield Change(table, name, job_of(row), about, (do,), (undo,), row)
+    def changed(self, table: str, row: dict[str, Any], name: str, value: Any) -> Change | None:
+        """Another value in one cell; None where that is the place of another row."""
+        after = {**row, name: value}
+        if name in KEYS[table] and self._stands(table, after):
+            return None
+        statement = f"update {table} set {name} = ? where {_key(table)}"
+        about = f"{row[name]!r} to {value!r} of {named(table, row)}"[:300]
+        do = (statement, (value, *_place(table, row)))
+        undo = (statement, (row[name], *_place(table, after)))
+        return Change(table, name, job_of(row), about, (do,), (undo,), row)
 
-    def _gone(self, table: str, row: dict[str, Any]) -> Change:
+    def gone(self, table: str, row: dict[str, Any]) -> Change:
+        """A row that is not there."""
         do = (f"delete from {table} where {_key(table)}", _place(table, row))
         undo = (self._insert(table), tuple(row.values()))
         return Change(table, "row gone", job_of(row), named(table, row), (do,), (undo,), row)
 
-    def _twice(self, table: str, row: dict[str, Any]) -> Change:
+    def twice(self, table: str, row: dict[str, Any]) -> Change:
+        """A row with a copy beside it."""
         last = KEYS[table][-1]
         other = f"{row[last]}-2" if isinstance(row[last], str) else 1_000 + (row[last] or 0)
         copy = {**row, last: other}
@@ -304,21 +311,3 @@ def named(table: str, row: dict[str, Any]) -> str:
         if name in row
     }
     return f"{table} {[row[part] for part in KEYS[table]]} {about}"
-
-
-def other_values(name: str, before: Any, kind: str, *, nullable: bool) -> list[Any]:
-    """Values that a column may hold and that are not the one it has."""
-    if name in ("charged", "detached", "whole"):
-        return [1 - before]
-    if before is None:
-        return [1 if kind == "INTEGER" else b"x" if kind == "BLOB" else "x"]
-    others: list[Any] = [None] if nullable else []
-    if isinstance(before, int):
-        others.append(before + 1)
-    elif isinstance(before, bytes):
-        others.append(bytes([before[0] ^ 1]) + before[1:] if before else b"x")
-    elif before[:1] in ("{", "["):
-        others.append(before.replace(":", ": ", 1) if ":" in before else f"{before} ")
-    else:
-        others.append(f"{before}x")
-    return others

@@ -1,4 +1,4 @@
-"""The columns that may change in the books of a finished job without `tally verify` seeing it, and why.
+"""The columns that may change in the books of a job without `tally verify` seeing it, and why.
 
 Everything else is told by facts, or follows from other rows. A test changes every column of every table and
 compares what is not found with this list, so it is neither too short nor too long.
@@ -25,6 +25,13 @@ _SETTING: Final = "what holds from now on: people and programs change it without
 _PLANNED: Final = "when a publisher or a sweep looks again: it changes without a fact"
 _TRAVELLED: Final = "of a directive for a step of a workflow: how it travelled, which no fact tells"
 
+RUNS: Final = "of a job that a worker runs: the worker tells of a hold when it stops for it"
+ASKED: Final = "of a job that was asked to end: whether because its time was over; its last fact tells it"
+ON_ITS_WAY: Final = "of a remote step that is on its way: reports move it, and the fact of its end tells it"
+LOOKED_AT: Final = "when a remote step is looked at again: reports and heartbeats move it without a fact"
+NOT_BORN: Final = "of a group whose children are not all born: how many there will be"
+IN_DOUBT: Final = "of an effect that is open: when and why it is looked at; what it comes to is told"
+
 _LIMITED: Final = "what claims of queues with limits note for the claims that follow: no part of the job"
 
 FREE: Final[dict[tuple[str, str], str]] = {
@@ -44,7 +51,10 @@ FREE: Final[dict[tuple[str, str], str]] = {
         [("messages", name) for name in ("created_at", "arrived", "due_at", "acked_at")], _INSTANT
     ),
     **dict.fromkeys(
-        [("messages", name) for name in ("dimension", "name", "payload", "row gone", "row twice")],
+        [
+            ("messages", name)
+            for name in ("job_id", "dimension", "name", "payload", "redeliveries", "row gone", "row twice")
+        ],
         UNREAD,
     ),
     ("messages", "guid"): _NAME,
@@ -59,16 +69,31 @@ FREE: Final[dict[tuple[str, str], str]] = {
 }
 """By table and column; that a row is gone, comes twice or has another's place stands here like a column."""
 
+FREE_OPEN: Final[dict[tuple[str, str], str]] = {
+    ("jobs", "updated_at"): _INSTANT,
+    ("jobs", "hold"): RUNS,
+    ("jobs", "hold_reason"): RUNS,
+    ("jobs", "error_code"): ASKED,
+    **dict.fromkeys(
+        [
+            ("steps", name)
+            for name in ("acked_at", "answers", "last_error_code", "last_error_message", "options")
+        ],
+        ON_ITS_WAY,
+    ),
+    ("steps", "lease_expires_at"): LOOKED_AT,
+    ("steps", "semaphore"): NOT_BORN,
+    **dict.fromkeys([("effect_keys", name) for name in ("called_at", "doubt", "due_at", "probes")], IN_DOUBT),
+}
+"""Those of a job that goes on, of a step that is open, and of an effect that is."""
+
 FREE_ROWS: Final = {
-    ("effect_keys", "of a job or turn that was removed"): (
-        "the key outlives the facts that tell of it, so that no act is repeated"
+    ("effect_keys", "of a job or turn that an older version has removed"): (
+        "lines of the log of removals did not say which keys they leave"
     ),
     ("effect_keys", "of an effect that was not called again before its job ended, `called_at`"): _INSTANT,
-    ("effect_keys", "of an effect that is open, `phase`, `due_at`, `doubt`, `probes`, `called_at`"): (
-        "what is looked at until there is an answer; what the answer says is bound"
-    ),
 }
-"""Rows of which every column is free."""
+"""Rows of which some or all columns are free."""
 
 FREE_TABLES: Final = {
     "api_keys": f"{_SETTING}; what no key can be is found",
@@ -96,6 +121,15 @@ BOUND_SETTINGS: Final = (
 """Of a schedule that has ticked: what must agree with its timetable and with the job of its last tick."""
 
 
+def open_table() -> str:
+    """Return what else is free while a job goes on, as a table for people."""
+    return _table([f"| `{table}.{column}` | {why} |" for (table, column), why in FREE_OPEN.items()])
+
+
+def _table(rows: list[str]) -> str:
+    return "\n".join(["| column | why |", "|---|---|", *rows])
+
+
 def free_table() -> str:
     """Return the list as a table for people.
 
@@ -107,4 +141,4 @@ def free_table() -> str:
     rows.append(f"| `schedules`, all but {bound} | {_SETTING}; what no schedule can be is found |")
     rows += [f"| `{table}` {which} | {why} |" for (table, which), why in FREE_ROWS.items()]
     rows += [f"| `{table}`, all of it | {why} |" for table, why in FREE_TABLES.items()]
-    return "\n".join(["| column | why |", "|---|---|", *rows])
+    return _table(rows)

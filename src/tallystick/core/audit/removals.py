@@ -24,6 +24,8 @@ class Removal(NamedTuple):
     last_n: int
     head_hash: bytes
     born_at: int
+    # What is said of keys of effects: those that stay, or those that go.
+    keys: str = ""
 
 
 class PrunedRow(NamedTuple):
@@ -40,11 +42,19 @@ class PrunedRow(NamedTuple):
     who: str
     prev_hash: str
     event_hash: str
+    # What is said of keys of effects; older lines say nothing.
+    keys: str | None
 
     @property
     def made_hash(self) -> str:
         """Return the hash that this line must have."""
-        return line_hash(self[:9], self.prev_hash)
+        told = () if self.keys is None else (self.keys,)
+        return line_hash((*self[:9], *told), self.prev_hash)
+
+    def again(self, keys: str) -> Removal:
+        """Return a further removal of what this job has left: the keys that are named."""
+        head = bytes.fromhex(self.head_hash)
+        return Removal(self.job_id, False, self.dimension, self.last_n, head, self.born_at, keys)
 
 
 class ChainEnd(NamedTuple):
@@ -76,7 +86,7 @@ def lines_of(removals: Iterable[Removal], end: LogEnd, at: int, who: str) -> lis
     lines = []
     for seq, one in enumerate(removals, start=end.seq + 1):
         fields = (one.job_id, int(one.whole), one.dimension, one.last_n, one.head_hash.hex(), one.born_at)
-        bare = PrunedRow(seq, *fields, at, who, end.event_hash, "")
+        bare = PrunedRow(seq, *fields, at, who, end.event_hash, "", one.keys)
         line = bare._replace(event_hash=bare.made_hash)
         lines.append(line)
         end = LogEnd(seq, line.event_hash)

@@ -3,8 +3,8 @@
 The fact of an intent says under which key, with which arguments and rules an effect may be called; each
 further call has a fact, an answer of a probe or of a person has one, and the result is the fact of the step;
 once the job has ended, an answer is an act.
-The row of the key and the attempt at the effect are made again from these. What a key keeps when its job has
-been removed is held by no fact any more.
+The row of the key and the attempt at the effect are made again from these. When the job has been removed, the
+line of its removal holds the key (`kept_keys.py`).
 """
 
 from __future__ import annotations

@@ -17,13 +17,14 @@ import msgspec
 
 from tallystick.core.audit.book import FINDINGS_KEPT_MAX, Finding
 from tallystick.core.audit.removals import LogEnd, PrunedRow, judge_log
+from tallystick.core.effects.kept_keys import judge_kept, line_of
 from tallystick.core.remote.rows import place_of_step
 from tallystick.core.watching.acts import ActRow, judge_acts
 from tallystick.engine.audit.jobs import Audit, audit, check_job
 from tallystick.engine.audit.sealing import compare
 from tallystick.engine.audit.seals import Seal
 from tallystick.engine.audit.settings import check_settings
-from tallystick.errors import BadInput, NotFound
+from tallystick.errors import BadInput, NotFound, StoreError
 from tallystick.store.api import Store
 from tallystick.store.inspection import Inspection, KeptKey, Reserved
 
@@ -46,8 +47,10 @@ def verify(
     if job_id is not None:
         return _one(inspection, job_id)
     done = audit(store, since=since, on_page=on_page)
-    beyond = chain(beyond_jobs(inspection), check_settings(store))
-    for finding in chain(beyond, () if sealed is None else compare(store, sealed)):
+    parts = [beyond_jobs(inspection), _read("settings", check_settings(store))]
+    if sealed is not None:
+        parts.append(_read("seal", compare(store, sealed)))
+    for finding in chain.from_iterable(parts):
         done.findings_total += 1
         if len(done.findings) < FINDINGS_KEPT_MAX:
             done.findings.append(finding)
@@ -67,14 +70,25 @@ def _one(inspection: Inspection, job_id: str) -> Audit:
 
 def beyond_jobs(inspection: Inspection) -> Iterator[Finding]:
     """Give what is wrong that no job shows by itself."""
-    yield from _strays(inspection)
-    yield from _reservations(inspection)
-    yield from _tags(inspection)
-    yield from _keys(inspection)
     removals = judge_log(_log(inspection.removals), LogEnd())
-    yield from (Finding(job_id, "removals", words) for job_id, words in removals)
     acts = judge_acts(_log(inspection.acts_log), LogEnd(), partial(_is_removed, inspection))
-    yield from (Finding(job_id, "acts", words) for job_id, words in acts)
+    yield from _read("strays", _strays(inspection))
+    yield from _read("reservations", _reservations(inspection))
+    yield from _read("tags", _tags(inspection))
+    yield from _read("effects", _keys(inspection))
+    yield from _read("effects", _kept_keys(inspection))
+    yield from _read("removals", (Finding(job_id, "removals", words) for job_id, words in removals))
+    yield from _read("acts", (Finding(job_id, "acts", words) for job_id, words in acts))
+
+
+def _read(check: str, found: Iterator[Finding]) -> Iterator[Finding]:
+    """Give what one rule finds; rows of which it can make nothing are a finding, and the others go on."""
+    try:
+        yield from found
+    except (StoreError, BadInput):
+        raise
+    except Exception as error:  # noqa: BLE001 (no rule was written for rows that were tampered with)
+        yield Finding("", check, f"nothing can be made of its rows: {type(error).__name__}: {error}")
 
 
 def _is_removed(inspection: Inspection, job_id: str) -> bool:
@@ -122,13 +136,36 @@ def _keys(inspection: Inspection) -> Iterator[Finding]:
         after = page[-1].exec_id if page else after
 
 
+def _kept_keys(inspection: Inspection) -> Iterator[Finding]:
+    """Give removals that have left other keys of effects than are kept, or went by right since."""
+    after, more = "", True
+    while more:
+        page = inspection.removed_with_keys(after=after, limit=_PAGE)
+        for job_id in page:
+            yield from (Finding(job_id, "effects", words) for words in _wrong_kept(inspection, job_id))
+        more = len(page) == _PAGE
+        after = page[-1] if page else after
+
+
+def _wrong_kept(inspection: Inspection, job_id: str) -> list[str]:
+    """Say what is wrong with the keys of one job; lines that are alike before and after held between."""
+    lines = inspection.removals_of(job_id)
+    while found := list(judge_kept(lines, inspection.keys_of(job_id))):
+        again = inspection.removals_of(job_id)
+        if again == lines:
+            break
+        lines = again
+    return found
+
+
 def _is_left(inspection: Inspection, key: KeptKey) -> bool:
-    """Tell whether the log of removals names the job of a key, or the turn in which it was taken."""
+    """Tell whether the log of removals names the job of a key, or the turn in which it was taken.
+
+    A line that says that no key was left names none.
+    """
     place = place_of_step(key.unit)
-    lines = inspection.removals_of(key.job_id)
-    if not key.has_job:
-        return any(line.whole for line in lines)
-    return place is not None and any(place[0] <= line.dimension for line in lines)
+    line = None if place is None else line_of(inspection.removals_of(key.job_id), place[0])
+    return line is not None and line.keys != "" and (bool(line.whole) or key.has_job)
 
 
 def _reservations(inspection: Inspection) -> Iterator[Finding]:

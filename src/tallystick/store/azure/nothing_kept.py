@@ -102,7 +102,7 @@ class NothingKept:
     unfinished = held = held_as = tags = turn_ends = _rows
     trimmed = newest_trim = _none
     # Nothing was removed by us, and acts are kept elsewhere.
-    removals = removals_of = removed_jobs = acts_log = acts_told = _rows
+    removals = removals_of = removed_jobs = removed_with_keys = acts_log = acts_told = _rows
     removals_end = acts_end = _log_end
     asked_at = _none
 

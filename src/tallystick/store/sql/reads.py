@@ -295,6 +295,10 @@ class Reads(FactReads):
         """Return what the log of removals says of a job."""
         return [PrunedRow._make(row) for row in self.rows("pruned_of", (job_id,))]
 
+    def removed_with_keys(self, *, after: str, limit: int) -> list[str]:
+        """Return a page of jobs of which the log of removals says that keys of effects were left."""
+        return [job_id for (job_id,) in self.rows("removed_with_keys", (after, limit))]
+
     def acts_log(self, *, after: int, limit: int) -> list[ActRow]:
         """Return a page of the chain of acts."""
         return [ActRow._make(row) for row in self.rows("acts_log", (after, limit))]

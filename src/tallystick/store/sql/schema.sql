@@ -684,6 +684,7 @@ P|EXECUTE FUNCTION refuse_change('DELETE: what people did is remembered');
 
 -- What was removed by right: the job, whole or up to a turn, its last fact that is gone with its hash, when it was born, when it
 -- went and its author. Only ever appended, and chained over the whole store, so that a removal can be told from a loss.
+-- `keys` is a print of the keys of effects that it leaves, or lists those that it removes; lines of older versions have none.
 CREATE TABLE pruned (
   seq         INT NOT NULL PRIMARY KEY CHECK (seq >= 1),
   job_id      NAME NOT NULL,
@@ -695,11 +696,13 @@ CREATE TABLE pruned (
   at          INT NOT NULL,
   who         TEXT NOT NULL,
   prev_hash   TEXT NOT NULL,
-  event_hash  TEXT NOT NULL
+  event_hash  TEXT NOT NULL,
+  keys        TEXT
 S|) STRICT;
 P|);
 
 CREATE INDEX pruned_of_job ON pruned (job_id, seq);
+CREATE INDEX pruned_with_keys ON pruned (job_id) WHERE keys <> '';
 
 S|CREATE TRIGGER pruned_guard BEFORE UPDATE ON pruned
 S|BEGIN SELECT RAISE(ABORT, 'FINAL: a removal is a fact and cannot change'); END;

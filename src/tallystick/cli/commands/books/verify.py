@@ -16,7 +16,7 @@ from tallystick.cli.place import json_option, looking, url_option
 from tallystick.cli.render.output import UNTRUE, Ink, printable, show, show_data
 from tallystick.cli.render.wording import count, instant
 from tallystick.clock import SystemClock
-from tallystick.core.audit.free_columns import free_table
+from tallystick.core.audit.free_columns import free_table, open_table
 from tallystick.engine.audit import Audit
 from tallystick.engine.audit.whole_store import verify
 from tallystick.engine.retention import age_ms
@@ -67,7 +67,7 @@ def command(
     something does not agree. What it cannot see is in the guide "verify".
     """
     if unseen:
-        show(free_table())
+        show(f"{free_table()}\n\nWhile a job, a step or an effect is open, also:\n\n{open_table()}")
         return 0
     if job_id is not None and since is not None:
         raise click.UsageError("--job and --since exclude each other.")
