@@ -30,3 +30,14 @@ def test_a_loop_that_is_blocked_does_not_keep_a_tally_from_closing(app, monkeypa
     for thread in threading.enumerate():
         if thread.name == "tally-loop":
             thread.join(SECONDS)
+
+
+def test_a_lease_that_is_lost_when_the_loop_has_ended_stops_nothing_and_raises_nothing(app):
+    @app.workflow
+    async def flow() -> int:
+        return 1
+
+    with app.worker():
+        assert flow.submit().result(SECONDS) == 1
+        worker = app.runtime().worker
+    worker.stop_task(None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -66,7 +67,8 @@ class AsyncSlots:
     def cancel(self, segment: Segment | None = None) -> None:
         """Let the task of a segment that is lost unwind, or every one; callable from any thread."""
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._cancel, segment)
+            with suppress(RuntimeError):  # the loop is closed, and nothing runs on it any more
+                self._loop.call_soon_threadsafe(self._cancel, segment)
 
     def _cancel(self, only: Segment | None) -> None:
         for segment, task in self._tasks.items():
