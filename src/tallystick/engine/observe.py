@@ -110,7 +110,7 @@ class PublishTried(NamedTuple):
     """A directive went out to its service, or did not, and that is durable.
 
     It was `sent` to an endpoint or `given` to a remote worker that asked; a try has `failed` and is repeated,
-    or was the last and the directive is `given up`. `seconds` is how long the endpoint took; asking takes none.
+    or was the last and the directive is `given up`. `seconds` is how long the endpoint took: none if it asks.
     """
 
     service: str
