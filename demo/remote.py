@@ -25,6 +25,7 @@ from typing import Any
 
 import msgspec
 import nats
+from nats.js.api import StreamConfig
 
 from demo.remote_worker import STREAM, report
 from tallystick import Nats, RemoteStep, Tally
@@ -108,6 +109,7 @@ def main() -> int:
 
 def _play(folder: Path, stack: ExitStack) -> bool:
     url = stack.enter_context(_broker(folder))
+    asyncio.run(_keep_what_was_read(url))
     clock = MovedClock()
     app = Tally(f"sqlite:///{folder / 'scans.db'}", clock=clock)
     stack.callback(app.close)
@@ -180,6 +182,16 @@ def _answers(port: int) -> bool:
     except OSError:
         return False
     return True
+
+
+async def _keep_what_was_read(url: str) -> None:
+    """Make a stream that keeps directives for an hour: one of them is answered late here."""
+    client = await nats.connect(url)
+    try:
+        kept = StreamConfig(name=STREAM, subjects=[f"{STREAM}.>"], max_age=3600)
+        await client.jetstream().add_stream(kept)
+    finally:
+        await client.close()
 
 
 async def _late(url: str, job_id: str) -> dict[str, Any]:

@@ -79,7 +79,9 @@ class ProtocolPublishing:
                 run.same(NotPublished(run.fence, try_no, "away"), Heard.LATER)
         assert run.apply(NotPublished(run.fence, 4, "away")).heard is Heard.DONE
         assert run.states() == ("FAILED_FINAL", ["FAILED_FINAL", "CANCELLED"])
-        assert (run.picture.job.error_code, run.picture.job.error_message) == ("DISPATCH_FAILED", "away")
+        assert run.picture.job.error_code == "DISPATCH_FAILED"
+        # Whose job it is reads which service, and nothing of where that is.
+        assert run.picture.job.error_message == "the service svc could not be reached"
         (row,) = run.images()["outbox"]
         assert (row["state"], row["reason"]) == ("FAILED_FINAL", "away")
         run.check()
