@@ -138,6 +138,19 @@ def test_keys_that_were_kept_long_enough_leave_a_line_and_the_others_are_held(ti
     assert kept == 6
 
 
+def test_a_loop_that_was_trimmed_and_removed_has_left_all_its_keys(timed, books, clock):
+    clock.advance(DAY)
+    assert timed.prune(older_than="1d") == 1
+    assert found(timed) == []
+    for key in ("charge:1000", "charge:1003", "charge:1005"):
+        ((exec_id,),) = books.db.run(f"select exec_id from effect_keys where key = '{key}'")
+        assert books.found(books.gone("effect_keys", books.row("effect_keys", exec_id))), key
+    assert timed.runtime().committer.call((PruneEffects(0, 4),)) == 4
+    assert found(timed) == []
+    assert timed.runtime().committer.call((PruneEffects(0, 100),)) == 6
+    assert found(timed) == []
+
+
 def test_keys_of_removals_of_an_older_version_are_not_judged(timed, books):
     rewrite(books, [line._replace(keys=None) for line in lines(books)])
     assert found(timed) == []

@@ -162,3 +162,21 @@ def test_what_the_row_of_an_open_job_says_of_itself(timed, hand, clock, books, c
         if before is None and column == "start_acked_at":
             continue  # that it is acknowledged is told by its digits: `test_wrong_values.py`
         assert found(timed, db, change.format(value), change.format(put_back)), job_id
+
+
+def test_children_that_are_to_end_with_their_parent_are_no_finding(timed, hand):
+    """The wish is on their rows alone until the sweep has ended them."""
+
+    @timed.workflow
+    def child(n: int) -> int:
+        return n
+
+    @timed.workflow
+    def parent() -> int:
+        return len(gather(child.child(1), child.child(2)))
+
+    job = parent.submit()
+    hand.work()
+    assert job.cancel() == "CANCELLED"
+    assert {each.state() for each in job.children()} == {"CANCELLING"}
+    assert check_store(timed) == []

@@ -13,7 +13,7 @@ from tallystick import gather
 from tallystick.engine.audit import check_job
 from tallystick.engine.audit.whole_store import verify
 from tests.app.kinds_of_jobs import Kinds
-from tests.app.programs.busy_books import acts, app, loop, parent, plain, waits
+from tests.app.programs.busy_books import acts, app, fails, loop, parent, plain, several, shares, waits
 from tests.crew import Crew
 from tests.patience import wait_until
 
@@ -34,7 +34,21 @@ def some(n: int, cancelled: random.Random) -> list:
     jobs[1].send("go", n)
     extra = waits.submit(n) if cancelled.random() < 0.5 else parent.submit(20)
     extra.cancel()
-    return [*jobs, extra]
+    return [*jobs, extra, *some_that_move(n)]
+
+
+def some_that_move(n: int) -> list:
+    """Submit jobs that are put off, replaced, held and resumed, share a key or a limit, or wait beside."""
+    delayed = plain.opts(delay="300ms", deadline="1h").submit(n)
+    shared = [shares.opts(limit_key=str(n % 2)).submit(n) for _ in range(2)]
+    for value in (n, n + 1):
+        replaced = plain.opts(idempotency_key=f"debounced-{n}", debounce="200ms").submit(value)
+    beside, failing = several.submit(n), fails.submit(n)
+    beside.send("a", n)
+    for job in (beside, failing, delayed):
+        job.pause(by="ann")
+        job.resume(by="ann")
+    return [delayed, *shared, replaced, beside, failing]
 
 
 def put_aside(url: str, job_id: str) -> None:

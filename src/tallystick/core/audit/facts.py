@@ -96,8 +96,9 @@ class History:
         behind = book.head_n != self.n if final else book.ledger_form and book.head_n < self.said.moved_n
         if not self._head_met or behind:
             note("chain", f"the job says its history ends with fact {book.head_n}, and it has {self.n}")
-        # The wish to end is on the row alone while an attempt runs; the fact that ends the job tells of both.
-        asked = (self._state, book.state) == (JobState.IN_PROGRESS, JobState.CANCELLING)
+        # The wish to end is on the row alone while an attempt runs, or while a child that no worker has is to
+        # be ended with its parent; the fact that ends the job tells of both.
+        asked = book.state == JobState.CANCELLING and self._state in (JobState.QUEUED, JobState.IN_PROGRESS)
         if self._state != book.state and not (asked and book.cancel_at is not None):
             note("state", f"the facts end in {self._state or 'nothing'}, the job says {book.state}")
         if book.ledger_form and book.cancel_at is not None and book.state not in _ASKED:

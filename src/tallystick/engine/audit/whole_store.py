@@ -163,9 +163,10 @@ def _is_left(inspection: Inspection, key: KeptKey) -> bool:
 
     A line that says that no key was left names none.
     """
-    place = place_of_step(key.unit)
-    line = None if place is None else line_of(inspection.removals_of(key.job_id), place[0])
-    return line is not None and line.keys != "" and (bool(line.whole) or key.has_job)
+    place, lines = place_of_step(key.unit), inspection.removals_of(key.job_id)
+    line = None if place is None else line_of(lines, place[0])
+    is_gone = key.has_job or any(each.whole for each in lines)
+    return line is not None and line.keys != "" and is_gone
 
 
 def _reservations(inspection: Inspection) -> Iterator[Finding]:
