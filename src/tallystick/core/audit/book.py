@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tallystick.core.pictures import Activity
+from tallystick.core.pictures import Activity, Place
 from tallystick.core.values import NewJob
 
 
@@ -136,6 +136,11 @@ class StepRest(NamedTuple):
     answers: str | None
     options: str | None
 
+    @property
+    def place(self) -> Place:
+        """Return where it stands in its job."""
+        return (self.dimension, self.name, self.occurrence)
+
 
 class Kept(NamedTuple):
     """A reservation."""
@@ -147,6 +152,11 @@ class Kept(NamedTuple):
     content_hash: str
     canon_version: int
     created_at: int
+
+    @property
+    def where(self) -> tuple[str, str, str]:
+        """Return what it keeps: there is one reservation for it."""
+        return (self.tenant_id, self.scope, self.value)
 
 
 class Finding(NamedTuple):

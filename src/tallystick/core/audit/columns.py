@@ -89,7 +89,7 @@ class Columns:
         book, rest = self._book, self._whole.rest
         values = (rest.result, rest.error, book.error_code, rest.error_message)
         if not self._final:
-            if values[:2] != (None, None) or values[3] is not None:
+            if (rest.result, rest.error, rest.error_message) != (None, None, None):
                 self._note("end", "the job goes on and has a result or an error")
             late = book.state == JobState.CANCELLING and self._whole.born.deadline_at is not None
             if book.error_code is not None and not (late and book.error_code == DEADLINE):

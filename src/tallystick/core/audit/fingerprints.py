@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
+from operator import attrgetter
 from typing import Final
 
 import msgspec
@@ -49,9 +50,17 @@ _PREFIX: Final = f"{FORM}:"
 _NO_PRINTS: Final[Mapping[Place, str]] = {}
 _to_json: Final = msgspec.json.Encoder().encode
 _COUNTS: Final = Activity._fields.index("semaphore")
-# Behind its identifier, with which every fact is hashed, its payload and its instants.
-_SHARED: Final = NewJob._fields.index("created_at") + 1
-_LIMITED: Final = NewJob._fields.index("limit_key")
+# What a birth of the first form says, beside its payload and the time that it was given; never another list.
+_FIRST: Final = (
+    *("tenant_id", "kind", "handler", "version", "queue", "priority", "options", "request_type"),
+    *("input_ref", "output_ref", "schema_version", "idempotency_key", "idempotency_hash", "canon_version"),
+    *("correlation_id", "traceparent", "tags", "parent_job_id", "detached", "hooks"),
+)
+_first: Final = attrgetter(*_FIRST)
+# The identifier is hashed with every fact; instants are by the clock of the submitting process.
+_ELSEWHERE: Final = {"job_id", "payload", "ready_at", "deadline_at", "created_at", "limit_key"}
+# Columns that came later, each said by its name where it has a value: what was written before verifies on.
+_LATER: Final = tuple(name for name in NewJob._fields if name not in {*_FIRST, *_ELSEWHERE})
 
 
 def fingerprint(*values: object) -> str:
@@ -83,7 +92,11 @@ def _shared(job: NewJob, step: str | None) -> bytes:
     """Return how the values of a birth go on behind its payload; jobs that differ in it alone share this."""
     # Jobs were born before there were keys of limits: a job without one has no field for it.
     limited = () if job.limit_key is None else (job.limit_key,)
-    return _to_json((_time_given(job), *job[_SHARED:_LIMITED], step, *limited))[1:]
+    return _to_json((_time_given(job), *_first(job), step, *limited, *_later(job)))[1:]
+
+
+def _later(job: NewJob) -> list[tuple[str, object]]:
+    return [(name, value) for name in _LATER if (value := getattr(job, name)) is not None]
 
 
 def _time_given(job: NewJob) -> int | None:
@@ -104,7 +117,7 @@ def births(jobs: Iterable[NewJob], step: str) -> Iterator[str]:
     like: tuple[object, ...] = ()
     shared = b""
     for job in jobs:
-        this = (_time_given(job), *job[_SHARED:])
+        this = (_time_given(job), _first(job), job.limit_key, _later(job))
         if this != like:
             like, shared = this, _shared(job, step)
         yield _TEXT % (_born(fingerprint(job.payload), shared), job.ready_at - job.created_at)

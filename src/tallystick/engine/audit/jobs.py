@@ -183,7 +183,7 @@ def _step_rests(inspection: Inspection, job_id: str) -> Iterator[StepRest]:
         page = inspection.step_rests(job_id, after=after, limit=_ROWS_PAGE)
         yield from page
         more = len(page) == _ROWS_PAGE
-        after = page[-1][:3] if page else after
+        after = page[-1].place if page else after
 
 
 def _check(inspection: Inspection, book: Book, now: tuple[str, int]) -> Checked:
@@ -259,9 +259,9 @@ def _judge_protocol(
 def _origin(inspection: Inspection, copy: StepRest) -> StepRest | None:
     """Return the group of which this one is a copy, if its job is there."""
     place = (copy.origin_dimension or 0, copy.name, copy.occurrence)
-    before = (*place[:2], copy.occurrence - 1)
+    before = (place[0], copy.name, copy.occurrence - 1)
     page = inspection.step_rests(copy.origin_job_id or "", after=before, limit=1)
-    return next((rest for rest in page if rest[:3] == place), None)
+    return next((rest for rest in page if rest.place == place), None)
 
 
 def _judge_effects(

@@ -181,14 +181,14 @@ def _reservations(inspection: Inspection) -> Iterator[Finding]:
                     kept.job_id, "reservations", f"the {kept.scope} {kept.value!r} is not that of the job"
                 )
         more = len(page) == _PAGE
-        after = page[-1].kept[:3] if page else after
+        after = page[-1].kept.where if page else after
 
 
 def _is_own(one: Reserved) -> bool:
     """Tell whether the job that a reservation names is known by it."""
     value = one.hash if one.key is None else one.key
     scope = "content" if one.key is None else "key"
-    return one.kept[:3] == (one.tenant_id, scope, value) and one.kept.content_hash == one.hash
+    return one.kept.where == (one.tenant_id, scope, value) and one.kept.content_hash == one.hash
 
 
 def _tags(inspection: Inspection) -> Iterator[Finding]:
@@ -197,7 +197,7 @@ def _tags(inspection: Inspection) -> Iterator[Finding]:
     while more:
         page = inspection.tags(after=after, limit=_PAGE)
         for tag, job_id, tags in page:
+            after = (tag, job_id)
             if tags is None or tag not in msgspec.json.decode(tags):
                 yield Finding(job_id, "tags", f"it can be found by the tag {tag!r}, and does not have it")
         more = len(page) == _PAGE
-        after = page[-1][:2] if page else after
