@@ -20,7 +20,7 @@ from tallystick.core.audit.fingerprints import (
 )
 from tallystick.core.effects.rows import EffectRow
 from tallystick.core.pictures import Activity
-from tallystick.core.values import NewJob
+from tallystick.store.api import NewJob
 
 JOB = NewJob(
     job_id="j1",
