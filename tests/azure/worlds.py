@@ -10,7 +10,7 @@ from tallystick.store.azure import keys
 from tallystick.store.azure.changing import LOOK_MS
 from tallystick.store.azure.entities import unpacked
 from tallystick.store.azure.heads import Seen, read_job, wake
-from tallystick.store.azure.requests import Find, find
+from tallystick.store.azure.requests import get
 from tallystick.store.azure.store import AzureStore
 from tallystick.testing.conformance.drafts import done
 from tests.azure.service import ModelClient, Tables
@@ -93,12 +93,13 @@ def judge(subject: AzureSubject, *, swept: bool = True, lags: bool = False) -> N
         if seen is None:
             continue
         judge_picture(seen.picture)
-        (copy,) = store.client.ask(find(Find(keys.JOBS, seen.head.partition, head.pk, f"{head.pk} ")))
-        behind = lags and copy.values["n"] != seen.head.n
-        if behind:
+        copy = store.client.ask(get(keys.JOBS, seen.head.partition, head.pk))
+        n = None if copy is None else copy.values["n"]
+        if lags and n != seen.head.n:
             assert {seen.head.armed, seen.head.former} & due, "nobody would ever finish it"
             return
-        assert copy.values["n"] == seen.head.n
+        assert copy is not None, "nobody has made its copy"
+        assert n == seen.head.n
         assert unpacked(copy.values)["state"] == seen.head.job.state
         if seen.head.is_final:
             left = [rk for rk in due if seen.head.job.job_id in rk]
@@ -107,7 +108,8 @@ def judge(subject: AzureSubject, *, swept: bool = True, lags: bool = False) -> N
             at = wake(seen.picture)
             assert at is not None
             assert seen.head.armed in due, "nobody would ever look at it"
-            assert keys.due_instant(seen.head.armed) <= max(at, subject.clock.wall_ms())
+            late = keys.due_instant(seen.head.armed) > max(at, subject.clock.wall_ms())
+            assert not late, "it would be looked at too late"
             judge_look(subject, seen)
             due.remove(seen.head.armed)
         pending = seen.picture.pending
