@@ -71,18 +71,26 @@ def main(url: str) -> None:
         double(0)
         found.append(visits.of(lambda: double(1)))
 
+    begun, over = threading.Event(), threading.Event()
+
     @app.workflow
     def waits() -> None:
         visits.on = True
+        begun.set()
         wait("go", int)
         visits.on = False
+        over.set()
 
     def waited() -> None:
         visits.seen = set()
+        begun.clear()
+        over.clear()
         job = waits.submit()
+        begun.wait(PATIENCE_SECONDS)
         job.send("go", 1)
-        job.result(PATIENCE_SECONDS)
+        over.wait(PATIENCE_SECONDS)
         found.append(visits.seen)
+        job.result(PATIENCE_SECONDS)
 
     @app.workflow
     def one_wait() -> int:

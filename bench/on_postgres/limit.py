@@ -19,10 +19,10 @@ import msgspec
 
 from bench.limit_jobs import seconds_from_submission, seconds_of, whole_groups
 from bench.on_postgres.answering import answer
-from tallystick.store.postgres.lists.arrays import hashes, texts
 from tallystick.store.postgres.server.address import parse_address
 from tallystick.store.postgres.server.connection import connect
 from tallystick.store.postgres.server.migrations import migrate
+from tallystick.store.postgres.server.wire import hashes, texts
 
 STEP_LEDGER = 1_111_000_000_001
 SUBMITTED = '{"job":"QUEUED"}'

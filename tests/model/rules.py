@@ -30,7 +30,6 @@ MODULES = {
         "core.plans",
         "core.verbs.settling",
         "core.verbs.protocol.remote",
-        "core.verbs.protocol.asked_calls",
         "core.verbs.waiting",
         "core.verbs.children",
         "core.verbs.asking",

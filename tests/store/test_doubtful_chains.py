@@ -11,7 +11,7 @@ from tallystick.core.effects.requests import EffectRequest, RestEffect
 from tallystick.core.remote.requests import ProtocolRequest
 from tallystick.errors import OutcomeUnknown
 from tallystick.store.api import Fence, Primitive, ReclaimAttempt, RunTx, SetValue
-from tallystick.store.doubtful_chains import as_known, held_chains
+from tallystick.store.chains import as_known, held_chains
 
 # Requests with a fence that need no look, each with the reason.
 NOT_FROM_MEMORY = {

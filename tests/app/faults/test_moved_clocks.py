@@ -147,8 +147,8 @@ def test_a_clock_that_is_set_while_a_wait_lingers_changes_nothing(
     async def set_meanwhile_async(*_about) -> None:
         set_meanwhile()
 
-    monkeypatch.setattr("tallystick.app.replay.waits.linger", set_meanwhile)
-    monkeypatch.setattr("tallystick.app.replay.async_waits.linger_async", set_meanwhile_async)
+    monkeypatch.setattr("tallystick.app.replay.waits.stay", set_meanwhile)
+    monkeypatch.setattr("tallystick.app.replay.async_waits.stay_async", set_meanwhile_async)
     job = flow(submitter, kind).submit()
     hand.work()
     clock.advance(9_949)

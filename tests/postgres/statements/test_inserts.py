@@ -9,7 +9,7 @@ from tallystick.engine.submission import Submission, submit_job
 from tallystick.errors import BadInput, InvariantBroken
 from tallystick.ids import SystemIds
 from tallystick.store.api import Bundle, Existing, NewLease, SubmitJob
-from tallystick.store.postgres.lists.arrays import texts
+from tallystick.store.postgres.server.wire import texts
 from tests.postgres.subject import PostgresSubject
 
 ids = SystemIds()

@@ -7,9 +7,9 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from tallystick.app.api.submittable import P, R_co, Submittable
+from tallystick.app.replay.async_waits import watch
 from tallystick.app.replay.context import Inside, WorkflowContext, current
 from tallystick.app.running.leaving import Again, Cancelled, Unwind
-from tallystick.app.running.tasks import watch
 from tallystick.app.values.errors import Carried, carried
 from tallystick.core.audit.job_view import AbortReason
 from tallystick.core.limits import LEG2_ENTRIES_MAX, PAYLOAD_BYTES_MAX, check_text
@@ -216,14 +216,14 @@ class AsyncWorkflow(_Declared[P, R_co]):
             value = await self._spec.function(*args, **kwargs)
             if context.in_flight:
                 await asyncio.sleep(0)  # a task that was cancelled just now unwinds first
-            if context.parking is not None:
-                await context.parking.settled()
+            if context.task_waits is not None:
+                await context.task_waits.settled()
             return self._ending(context, value)
         except BaseException as error:  # noqa: BLE001 (whatever leaves the function ends the job, and not the loop)
             if isinstance(error, asyncio.CancelledError) and segment.lost:
                 # The worker is stopping: give the lease back, so that another one can go on at once.
-                if context.parking is not None:
-                    await context.parking.settled()
+                if context.task_waits is not None:
+                    await context.task_waits.settled()
                 # What still runs in a thread must not run beside itself: then the job is left to its lease.
                 return None if context.in_threads else _given_back(context)
             if _within(error, Again) is not None and self._trims(context):
@@ -232,8 +232,8 @@ class AsyncWorkflow(_Declared[P, R_co]):
         finally:
             # The context points to its segment: nothing of a job is left to the collector.
             segment.interrupt = None
-            if context.parking is not None:
-                context.parking.abandon()
+            if context.task_waits is not None:
+                context.task_waits.abandon()
 
     def _ended_by(self, context: WorkflowContext, error: BaseException) -> Bundle | None:
         """Return the ending of a function that was left by an exception, its own or one of ours.

@@ -89,8 +89,8 @@ def call_effect(
         return (yield from _Calling(context, spec, occurrence, args, kwargs).made())
     finally:
         context.in_flight.discard(place)
-        if context.parking is not None:
-            context.parking.stir()
+        if context.task_waits is not None:
+            context.task_waits.stir()
 
 
 def taken(context: WorkflowContext, spec: StepSpec, occurrence: int) -> Any:  # noqa: ANN401 (as annotated by the user)

@@ -3,19 +3,21 @@
 Tasks of a workflow park here. When all of them do, and no step runs beside them, the waits are asked for
 together: the first that is answered goes on, or the job is suspended until one is. What was recorded is
 released in the order in which it happened, so that a replay sees the same one come first.
+
+The task factory of the loop counts the tasks that a workflow begins: only where it has begun some can
+anything happen while its function waits.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Generator, Iterable
 from typing import Any, Final, Protocol
 
-from tallystick.app.replay.context import WorkflowContext
+from tallystick.app.replay.context import WorkflowContext, current
 from tallystick.app.replay.order import Turns
-from tallystick.app.replay.short_waits import linger_async
+from tallystick.app.replay.short_waits import stay_async
 from tallystick.app.running.leaving import Cancelled, Unwind
-from tallystick.app.running.tasks import has_begun_none, is_alone
 from tallystick.store.api import Answer, AskRemotes, Bundle, Outcome, Wait
 
 # How many rounds of the loop nothing may happen before a workflow counts as still: one is enough for a task
@@ -33,7 +35,7 @@ class WriteBundle(Protocol):
         ...
 
 
-class Parking:
+class TaskWaits:
     """The waits of one segment."""
 
     def __init__(self, context: WorkflowContext) -> None:
@@ -44,16 +46,16 @@ class Parking:
         self.turns = Turns(context.segment, self._loop)
         # Remote steps whose directives this segment has let out beside something else.
         self._asked: set[tuple[str, int]] = set()
-        self._births: Bundle = ()
+        self._spawns: Bundle = ()
         self._write: WriteBundle | None = None
         self._rounds = 0
         self._deciding: asyncio.Task[None] | None = None
 
-    async def answer(self, wait: Wait, births: Bundle, write: WriteBundle) -> Answer:
-        """Return what answers this wait, or unwind; births of children become durable with the question."""
+    async def answer(self, wait: Wait, spawns: Bundle, write: WriteBundle) -> Answer:
+        """Return what answers this wait, or unwind; children spawned for it are durable with the question."""
         future: asyncio.Future[Answer] = self._loop.create_future()
         self._waits[future] = wait
-        self._births = births
+        self._spawns = spawns
         self._write = write
         task = asyncio.current_task()
         if task is not None:
@@ -141,7 +143,7 @@ class Parking:
         """Ask for an answer to any of the waits, and pass on what becomes of it."""
         context = self._context
         try:
-            await linger_async(context, tuple(self._waits.values()))
+            await stay_async(context, tuple(self._waits.values()))
             futures = [future for future in self._waits if not future.done()]
             if not futures or context.in_flight:
                 return
@@ -149,11 +151,11 @@ class Parking:
             context.check_cancelled()
             waits = [self._waits[future] for future in futures]
             context.check_detour([(wait.name, wait.occurrence) for wait in waits])
-            births, self._births = self._births, ()
+            spawns, self._spawns = self._spawns, ()
             asked, alone = context.cancel_raised, is_alone(context)
-            bundle = context.segment.awaiting(*waits, asked=asked, after=births, alone=alone)
+            bundle = context.segment.awaiting(*waits, asked=asked, after=spawns, alone=alone)
             assert self._write is not None
-            outcome = await self._write(context, bundle, brings_work=bool(births))
+            outcome = await self._write(context, bundle, brings_work=bool(spawns))
             publish_soon(context, waits)
             if isinstance(outcome, Answer):
                 context.segment.answers.bring(waits[outcome.place], outcome)
@@ -189,14 +191,43 @@ def publish_soon(context: WorkflowContext, waits: Iterable[Wait]) -> None:
         context.runtime.publish_soon()
 
 
-def parking_of(context: WorkflowContext) -> Parking:
+def task_waits_of(context: WorkflowContext) -> TaskWaits:
     """Return where the tasks of this workflow wait."""
-    if context.parking is None:
-        context.parking = Parking(context)
-    return context.parking
+    if context.task_waits is None:
+        context.task_waits = TaskWaits(context)
+    return context.task_waits
 
 
 def _heard(task: asyncio.Task[Any]) -> None:
     """Hear how a task ended that waited here: when all unwind together, the workflow asks only one why."""
     if not task.cancelled():
         task.exception()
+
+
+def watch(loop: asyncio.AbstractEventLoop) -> None:
+    """Count the tasks that workflows on this loop begin, unless the loop has a task factory already."""
+    if loop.get_task_factory() is None:
+        loop.set_task_factory(_counted)
+
+
+def has_begun_none(context: WorkflowContext, loop: asyncio.AbstractEventLoop) -> bool:
+    """Tell whether the function is the only task of its workflow; False where that is not known."""
+    return not context.tasks_begun and loop.get_task_factory() is _counted
+
+
+def is_alone(context: WorkflowContext) -> bool:
+    """Tell whether nothing of a workflow can happen beside its function; False where that is not known."""
+    if context.in_flight:
+        return False
+    return not context.is_async or has_begun_none(context, asyncio.get_running_loop())
+
+
+def _counted(
+    loop: asyncio.AbstractEventLoop,
+    coro: Coroutine[Any, Any, Any] | Generator[Any, None, Any],
+    **options: Any,  # noqa: ANN401 (whatever this version of asyncio passes on)
+) -> asyncio.Task[Any]:
+    context = current.get()
+    if type(context) is WorkflowContext:
+        context.tasks_begun += 1
+    return asyncio.Task(coro, loop=loop, **options)

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from tallystick.app.api.retrying import ONCE
-from tallystick.app.replay.async_waits import parking_of
+from tallystick.app.replay.async_waits import task_waits_of
 from tallystick.app.replay.calls import (
     Body,
     Call,
@@ -146,7 +146,7 @@ async def _meet_async(context: WorkflowContext, spec: StepSpec, need: Need) -> A
             context.segment.written(need.bundle)
             return outcome
         case InTurn():
-            return await parking_of(context).in_turn(need.n)
+            return await task_waits_of(context).in_turn(need.n)
         case Pause():
             with context.stoppable():
                 return await context.runtime.clock.pause_aio(need.ms)

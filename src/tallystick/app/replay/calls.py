@@ -166,8 +166,8 @@ def call_step(
             return value
     finally:
         context.in_flight.discard(place)
-        if context.parking is not None:
-            context.parking.stir()
+        if context.task_waits is not None:
+            context.task_waits.stir()
 
 
 def _transact(

@@ -10,12 +10,12 @@ from tallystick.app.replay.context import WorkflowContext
 from tallystick.app.replay.joining import (
     Joining,
     Wanted,
-    born,
     join,
     join_async,
     joined,
     joined_async,
     opened,
+    start_child,
 )
 from tallystick.app.replay.waits import workflow_context
 from tallystick.app.values.codec import Codec
@@ -185,7 +185,7 @@ def start(child: Child[A]) -> Started[A]:
     context = workflow_context("start", is_async=False)
     check_children("start", (child,))
     joining = opened(context, child)
-    drive(context, NO_BODY, born(context, joining))
+    drive(context, NO_BODY, start_child(context, joining))
     return Started(context, joining)
 
 
@@ -196,7 +196,7 @@ async def start_async(child: Child[A]) -> Started[A]:
     joining = opened(context, child)
     # The workflow is not suspended while the child is being spawned.
     with context.busy(str(joining.group)):
-        await drive_async(context, NO_BODY, born(context, joining))
+        await drive_async(context, NO_BODY, start_child(context, joining))
     return Started(context, joining)
 
 

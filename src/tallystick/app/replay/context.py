@@ -38,7 +38,7 @@ from tallystick.watch.tracing import QUIET
 if TYPE_CHECKING:
     from tallystick.app.api.runtime import Runtime
     from tallystick.app.effects.side_by_side import EffectCalls
-    from tallystick.app.replay.async_waits import Parking
+    from tallystick.app.replay.async_waits import TaskWaits
     from tallystick.engine.committer import LoopLane
     from tallystick.engine.segment import Segment
     from tallystick.store.api import Bundle, ChildRow, Record
@@ -79,9 +79,9 @@ class WorkflowContext:
         "in_threads",
         "is_async",
         "made",
-        "parking",
         "runtime",
         "segment",
+        "task_waits",
         "tasks_begun",
         "thread",
         "tracing",
@@ -106,7 +106,7 @@ class WorkflowContext:
         # What runs in threads for an async workflow, and goes on there if its task is cancelled.
         self.in_threads: set[object] = set()
         self.unwinding: Unwind | None = None
-        self.parking: Parking | None = None
+        self.task_waits: TaskWaits | None = None
         self.tasks_begun = 0
         # Tasks in which an async step runs, and whether each is part of the clean-up.
         self._interrupted: set[asyncio.Task[Any]] = set()
@@ -131,8 +131,8 @@ class WorkflowContext:
             yield
         finally:
             self.in_flight.discard(place)
-            if self.parking is not None:
-                self.parking.stir()
+            if self.task_waits is not None:
+                self.task_waits.stir()
 
     @property
     def elsewhere(self) -> bool:

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from tallystick.app.replay.async_waits import has_begun_none
 from tallystick.app.replay.call_drivers import NO_BODY, drive, drive_async
 from tallystick.app.replay.calls import Call, Write
 from tallystick.app.replay.context import WorkflowContext
 from tallystick.app.replay.waits import Asked, ask, ask_async, in_turn, recall
-from tallystick.app.running.tasks import has_begun_none
 from tallystick.app.values.errors import rebuilt
 from tallystick.core.lease import CANCEL_GRACE_MS
 from tallystick.core.lifecycles import JOB, JobState
@@ -81,9 +81,9 @@ def join(context: WorkflowContext, children: Sequence[Child[Any]], wanted: Wante
     """Spawn in bounded bundles, wait for the closer, and read how every child ended."""
     joining = _joining(context, children, wanted)
     if isinstance(joining.asked, Asked):
-        births = drive(context, NO_BODY, _spawn(context, joining))
+        spawns = drive(context, NO_BODY, _spawn(context, joining))
         if children:
-            ask(context, joining.wait, births=births, read_after=not joining.shape.takes_all)
+            ask(context, joining.wait, spawns=spawns, read_after=not joining.shape.takes_all)
         drive(context, NO_BODY, _cancel(_going_on(context, joining)))
     return _results(joining, _ended(context, joining))
 
@@ -97,13 +97,13 @@ async def join_async(
     if isinstance(joining.asked, Asked):
         # Nothing suspends the workflow while children are being spawned, or read.
         with context.busy(str(joining.group)):
-            births: Bundle = await drive_async(context, NO_BODY, _spawn(context, joining))
-            if joining.shape.takes_all and _all_born(context, joining):
+            spawns: Bundle = await drive_async(context, NO_BODY, _spawn(context, joining))
+            if joining.shape.takes_all and _all_spawned(context, joining):
                 # No child can change any more: read now, so that the answer and the end can share a flush.
                 ended = await asyncio.to_thread(_ended, context, joining)
         if children:
             # A child that ends before the group is joined still counts, unless all have ended anyway.
-            await ask_async(context, joining.wait, births=births, read_after=not joining.shape.takes_all)
+            await ask_async(context, joining.wait, spawns=spawns, read_after=not joining.shape.takes_all)
         if joining.shape.fail_fast:
             with context.busy(str(joining.group)):
                 going_on = await asyncio.to_thread(_going_on, context, joining)
@@ -136,14 +136,14 @@ def opened(context: WorkflowContext, child: Child[Any]) -> Joining:
     return Joining(group, GroupShape(1, 0, False), (child,), asked, segment.job_id, Wanted(alone=True))
 
 
-def born(context: WorkflowContext, joining: Joining) -> Call:
-    """Write the birth of a child that is started, unless it is there: its group is open or recorded."""
+def start_child(context: WorkflowContext, joining: Joining) -> Call:
+    """Spawn a child that is started, unless it is there: its group is open or recorded."""
     place = joining.group[1:]
     if isinstance(joining.asked, Record) or context.segment.past.was_opened(place):
         return
     _check_starts(context)
-    births = _births(context, joining, 0)
-    context.heed((yield Write(births, brings_work=True)))
+    spawns = _spawn_some(context, joining, 0)
+    context.heed((yield Write(spawns, brings_work=True)))
 
 
 def joined(context: WorkflowContext, joining: Joining) -> Any:  # noqa: ANN401 (as annotated by the user)
@@ -187,25 +187,25 @@ def _joining(context: WorkflowContext, children: Sequence[Child[Any]], wanted: W
 
 
 def _spawn(context: WorkflowContext, joining: Joining) -> Call:
-    """Write births in bounded bundles, and return the last one where it can be written with the wait."""
+    """Spawn in bounded bundles, and return the last one where it can be written with the wait."""
     children = joining.children
     if not children:
         context.calls.append((joining.group.name, joining.group.occurrence))
-    if not children or _all_born(context, joining):
+    if not children or _all_spawned(context, joining):
         return ()
     _check_starts(context)
     last = len(children) - 1 - (len(children) - 1) % SPAWN_CHILDREN_MAX
     for start in range(0, len(children), SPAWN_CHILDREN_MAX):
-        births = _births(context, joining, start)
+        spawns = _spawn_some(context, joining, start)
         if start == last and _waits_alone(context):
-            return births
-        if (yield Write(births, brings_work=True)):
+            return spawns
+        if (yield Write(spawns, brings_work=True)):
             break  # all of them are there: an earlier segment has spawned them
     return ()
 
 
-def _births(context: WorkflowContext, joining: Joining, start: int) -> Bundle:
-    """Return the births of up to 500 children; none may wait for the slot that its parent holds."""
+def _spawn_some(context: WorkflowContext, joining: Joining, start: int) -> Bundle:
+    """Return what spawns up to 500 children; none may wait for the slot that its parent holds."""
     some = [child.submission for child in joining.children[start : start + SPAWN_CHILDREN_MAX]]
     slot = context.segment.claimed.slot
     if slot is not None and slot.holds:
@@ -220,12 +220,12 @@ def _births(context: WorkflowContext, joining: Joining, start: int) -> Bundle:
 
 
 def _check_starts(context: WorkflowContext) -> None:
-    """Refuse a birth in the clean-up of a job that is to end."""
+    """Refuse to spawn in the clean-up of a job that is to end."""
     if context.cancel_raised:
         raise Misuse("a job that is being cancelled starts no children: clean up with steps")
 
 
-def _all_born(context: WorkflowContext, joining: Joining) -> bool:
+def _all_spawned(context: WorkflowContext, joining: Joining) -> bool:
     """Tell whether the claim says that all are there: the group is closed, which takes all of them."""
     shape = joining.shape
     whole = shape.takes_all or shape.total <= SPAWN_CHILDREN_MAX

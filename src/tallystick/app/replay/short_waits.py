@@ -1,6 +1,6 @@
-"""A wait that ends soon does not unwind its workflow: the segment lingers, within its lease.
+"""A wait that ends soon does not unwind its workflow: the segment stays in memory, within its lease.
 
-It lingers when its own timer is that close, and for a signal only while its worker has nothing better to do.
+It stays when its own timer is that close, and for a signal only while its worker has nothing better to do.
 Nothing is promised by it: what has not come by then suspends the job as any other wait does.
 """
 
@@ -18,11 +18,11 @@ from tallystick.store.api import Wait
 if TYPE_CHECKING:
     from tallystick.app.replay.context import WorkflowContext
 
-# How often a segment that lingers looks into its inbox because a process has written.
+# How often a segment that stays looks into its inbox because a process has written.
 _LOOKS_MAX: Final = 20
 
 
-def linger(context: WorkflowContext, waits: Sequence[Wait]) -> None:
+def stay(context: WorkflowContext, waits: Sequence[Wait]) -> None:
     """Hold this thread until a wait may be answered, for as long as it is worth it."""
     seconds = _patience_ms(context, waits) / 1000
     worker = context.runtime.worker
@@ -36,7 +36,7 @@ def linger(context: WorkflowContext, waits: Sequence[Wait]) -> None:
                 return
 
 
-async def linger_async(context: WorkflowContext, waits: Sequence[Wait]) -> None:
+async def stay_async(context: WorkflowContext, waits: Sequence[Wait]) -> None:
     """Hold this task until a wait may be answered, for as long as it is worth it."""
     seconds = _patience_ms(context, waits) / 1000
     worker = context.runtime.worker
@@ -61,7 +61,7 @@ async def linger_async(context: WorkflowContext, waits: Sequence[Wait]) -> None:
 
 
 def _patience_ms(context: WorkflowContext, waits: Sequence[Wait]) -> int:
-    """Return how long it is worth to linger: until the first timer if it is close, else while idle."""
+    """Return how long it is worth to stay: until the first timer if it is close, else while idle."""
     worker = context.runtime.worker
     if worker is None or context.segment.cancelled:
         return 0
@@ -77,7 +77,7 @@ def _patience_ms(context: WorkflowContext, waits: Sequence[Wait]) -> int:
 
 
 def _answered(context: WorkflowContext, waits: Sequence[Wait]) -> bool:
-    """Tell whether lingering is over: the job is to end, or a signal has come."""
+    """Tell whether it is time to go on: the job is to end, or a signal has come."""
     segment = context.segment
     if segment.cancelled or segment.lost:
         return True

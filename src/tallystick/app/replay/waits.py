@@ -8,12 +8,11 @@ from threading import get_ident
 from typing import Any, Final, Literal, NamedTuple, NoReturn, TypeAlias, TypeVar, overload
 
 from tallystick.app.api.retrying import When
-from tallystick.app.replay.async_waits import parking_of, publish_soon
+from tallystick.app.replay.async_waits import is_alone, publish_soon, task_waits_of
 from tallystick.app.replay.call_drivers import write, write_async
 from tallystick.app.replay.context import WorkflowContext, current
-from tallystick.app.replay.short_waits import linger
+from tallystick.app.replay.short_waits import stay
 from tallystick.app.running.leaving import Again
-from tallystick.app.running.tasks import is_alone
 from tallystick.app.values.codec import Codec
 from tallystick.core.limits import check_name
 from tallystick.core.schedules.timetable import delay_ms
@@ -87,35 +86,35 @@ def recall(context: WorkflowContext, kind: Kind, name: str, occurrence: int | No
 def as_wait(asked: Asked, limit: When | None) -> Wait:
     """Return the wait with the instant at which its own timer answers it, on the boot clock.
 
-    The workflow may linger before it asks the store, and the wall clock may be set meanwhile.
+    The workflow may stay in memory before it asks the store, and the wall clock may be set meanwhile.
     """
     now = asked.context.runtime.clock.boot_ms()
     due_at = None if limit is None else now + delay_ms(limit, asked.context.runtime.clock.wall_ms())
     return Wait(asked.kind, asked.name, asked.occurrence, due_at)
 
 
-def ask(context: WorkflowContext, wait: Wait, *, births: Bundle = (), read_after: bool = False) -> str | None:
-    """Take the answer to a wait in this thread, lingering a little for it, or unwind until it comes.
+def ask(context: WorkflowContext, wait: Wait, *, spawns: Bundle = (), read_after: bool = False) -> str | None:
+    """Take the answer to a wait in this thread, staying in memory a little for it, or unwind until it comes.
 
-    Children that it waits for may be born in the same bundle. What follows may read what the answer decides:
+    Children that it waits for may be spawned in the same bundle. What follows may read what is decided:
     then that is durable first.
     """
-    _which, payload = ask_any(context, (wait,), births=births, read_after=read_after)
+    _which, payload = ask_any(context, (wait,), spawns=spawns, read_after=read_after)
     return payload
 
 
 def ask_any(
-    context: WorkflowContext, waits: Sequence[Wait], *, births: Bundle = (), read_after: bool = False
+    context: WorkflowContext, waits: Sequence[Wait], *, spawns: Bundle = (), read_after: bool = False
 ) -> tuple[int, str | None]:
     """Take the answer to one of several waits, as `ask` does, and say which of them has it."""
     if context.tracing is None:
-        return _ask_any(context, waits, births, read_after=read_after)
+        return _ask_any(context, waits, spawns, read_after=read_after)
     with context.tracing.waiting(waits):
-        return _ask_any(context, waits, births, read_after=read_after)
+        return _ask_any(context, waits, spawns, read_after=read_after)
 
 
 def _ask_any(
-    context: WorkflowContext, waits: Sequence[Wait], births: Bundle, *, read_after: bool
+    context: WorkflowContext, waits: Sequence[Wait], spawns: Bundle, *, read_after: bool
 ) -> tuple[int, str | None]:
     alone = is_alone(context)
     for which, wait in enumerate(waits):
@@ -126,12 +125,12 @@ def _ask_any(
                 write(context, context.segment.decided())
             context.calls.append((wait.name, wait.occurrence))
             return which, wake.payload
-    linger(context, waits)
+    stay(context, waits)
     context.check()
     context.check_cancelled()
     asked, alone = context.cancel_raised, is_alone(context)
-    bundle = context.segment.awaiting(*waits, asked=asked, after=births, alone=alone)
-    outcome = write(context, bundle, brings_work=bool(births))
+    bundle = context.segment.awaiting(*waits, asked=asked, after=spawns, alone=alone)
+    outcome = write(context, bundle, brings_work=bool(spawns))
     publish_soon(context, waits)
     context.heed(outcome)
     if not isinstance(outcome, Answer):
@@ -145,16 +144,16 @@ def _ask_any(
 
 
 async def ask_async(
-    context: WorkflowContext, wait: Wait, *, births: Bundle = (), read_after: bool = False
+    context: WorkflowContext, wait: Wait, *, spawns: Bundle = (), read_after: bool = False
 ) -> str | None:
     """Take the answer to a wait in this task, or unwind; other tasks may wait beside it."""
     if context.tracing is None:
-        return await _ask_async(context, wait, births, read_after=read_after)
+        return await _ask_async(context, wait, spawns, read_after=read_after)
     with context.tracing.waiting((wait,)):
-        return await _ask_async(context, wait, births, read_after=read_after)
+        return await _ask_async(context, wait, spawns, read_after=read_after)
 
 
-async def _ask_async(context: WorkflowContext, wait: Wait, births: Bundle, *, read_after: bool) -> str | None:
+async def _ask_async(context: WorkflowContext, wait: Wait, spawns: Bundle, *, read_after: bool) -> str | None:
     alone = is_alone(context)
     wake = context.segment.foretold(wait, alone=alone)
     if wake is not None:
@@ -165,15 +164,15 @@ async def _ask_async(context: WorkflowContext, wait: Wait, births: Bundle, *, re
                 await write_async(context, context.segment.decided())
         context.calls.append((wait.name, wait.occurrence))
         return wake.payload
-    answer = await parking_of(context).answer(wait, births, write_async)
+    answer = await task_waits_of(context).answer(wait, spawns, write_async)
     context.calls.append((wait.name, wait.occurrence))
     return answer.payload
 
 
 async def in_turn(context: WorkflowContext, record: Record) -> Record:
     """Return a record when all that happened before it has been asked for, as it was the first time."""
-    if context.parking is not None or context.segment.past.skipped(record.n):
-        await parking_of(context).in_turn(record.n)
+    if context.task_waits is not None or context.segment.past.skipped(record.n):
+        await task_waits_of(context).in_turn(record.n)
     return record
 
 

@@ -40,8 +40,7 @@ from tallystick.core.plans import (
 from tallystick.core.requests import AskRemotes, Await, Deliver, TakeAnswer
 from tallystick.core.values import Answer, Delivered, Fact, Fence, Wait, Wake
 from tallystick.core.verbs.holds import Hold
-from tallystick.core.verbs.protocol.asked_calls import asked_otherwise
-from tallystick.core.verbs.protocol.remote import Taken, ended_by, last_opened, open_step, wake
+from tallystick.core.verbs.protocol.remote import Taken, ended_by, last_opened, open_step, other_call, wake
 from tallystick.core.verbs.settling import broken, driver_of, entered, settle, stale
 
 ANSWERED = STEP.follow(StepState.IN_PROGRESS, "succeed").target
@@ -105,7 +104,7 @@ def take_answer(pictures: Pictures, request: TakeAnswer, now: Now) -> Decision:
     if picture is None:
         return stale(request.fence)
     place = place_of(request.dimension, request.wait)
-    if (otherwise := asked_otherwise(picture, place, request.wait)) is not None:
+    if request.wait.asks is not None and (otherwise := other_call(picture, place, request.wait)):
         return otherwise
     activity, message = picture.activities.get(place), picture.messages.get(request.wake.guid)
     if message is None or message.acked_at is not None or message.is_taken:
@@ -142,7 +141,7 @@ def _refuse_waiting(picture: Picture, request: Await) -> Refusal | None:
     """Refuse a wait that is over, a group never opened, a timer without its wait, another remote call."""
     for wait in request.waits:
         place = place_of(request.dimension, wait)
-        if (otherwise := asked_otherwise(picture, place, wait)) is not None:
+        if wait.asks is not None and (otherwise := other_call(picture, place, wait)):
             return otherwise
         activity = picture.activities.get(place)
         if activity is not None:

@@ -45,7 +45,7 @@ from tallystick.core.plans import (
 from tallystick.core.remote.plans import InsertOutbox, MoveOutbox
 from tallystick.core.remote.rows import OutboxRow, ProtocolStep
 from tallystick.store.api import Fact, RecordStep, StoredEvent
-from tallystick.store.postgres.lists.arrays import texts
+from tallystick.store.postgres.server.wire import texts
 from tallystick.store.postgres.statements import sql
 from tallystick.store.postgres.writing import storable
 from tallystick.store.sql.protocols import WITHDRAWN

@@ -15,10 +15,10 @@ from tallystick import crash
 from tallystick.core.chain import GENESIS, Chain, Era
 from tallystick.errors import OutcomeUnknown, StoreError
 from tallystick.store.api import Bundle, Fence, Outcome
-from tallystick.store.doubtful_chains import as_known
+from tallystick.store.chains import as_known
 from tallystick.store.postgres.claiming.claim_cursor import ClaimCursor
 from tallystick.store.postgres.server.address import Address
-from tallystick.store.postgres.server.commit_outcome import Fate, Lost, fate, retrying
+from tallystick.store.postgres.server.commit_outcome import Eras, Fate, Lost, fate, retrying
 from tallystick.store.postgres.server.connection import (
     REFUSALS,
     TRANSIENT,
@@ -29,7 +29,6 @@ from tallystick.store.postgres.server.connection import (
     is_lost,
     translated,
 )
-from tallystick.store.postgres.server.eras import Eras
 from tallystick.store.postgres.server.listener import Listener
 from tallystick.store.postgres.server.wire import Wire, wire
 from tallystick.store.postgres.statements import sql

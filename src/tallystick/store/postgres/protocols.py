@@ -15,8 +15,8 @@ from tallystick.core.verbs.protocol.deciding import decide
 from tallystick.core.verbs.protocol.submitting import submit
 from tallystick.errors import TallyError
 from tallystick.store.api import Bundle, Existing, Outcome
-from tallystick.store.postgres.lists.arrays import texts
 from tallystick.store.postgres.server.connection import row_moved
+from tallystick.store.postgres.server.wire import texts
 from tallystick.store.postgres.statements import sql
 from tallystick.store.refusals import STALE_REPORTS_MAX
 from tallystick.store.sql.protocol_pictures import READS, pictures_of

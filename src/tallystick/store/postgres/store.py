@@ -25,20 +25,19 @@ from tallystick.store.api import (
     call_off,
 )
 from tallystick.store.borrowing import too_long
-from tallystick.store.doubtful_chains import held_chains
+from tallystick.store.chains import held_chains
 from tallystick.store.postgres.claiming.claim_cursor import claim_cursor
 from tallystick.store.postgres.flush import PostgresFlush
 from tallystick.store.postgres.inspection import PostgresInspection
 from tallystick.store.postgres.reads import READ_SECONDS_MAX, READ_TRIES_MAX, Reader
 from tallystick.store.postgres.server.address import parse_address
-from tallystick.store.postgres.server.commit_outcome import Lost, retrying
+from tallystick.store.postgres.server.commit_outcome import Eras, Lost, retrying
 from tallystick.store.postgres.server.connection import (
     AnsweringConnection,
     connect,
     discard,
     is_away,
 )
-from tallystick.store.postgres.server.eras import Eras
 from tallystick.store.postgres.server.listener import Listener
 from tallystick.store.postgres.server.migrations import migrate
 from tallystick.store.postgres.user_transactions.foreign_async import apply_on_loop
@@ -251,7 +250,7 @@ class PostgresStore(Reads, ProtocolReads, ScheduleReads, QueueReads, WatchReads,
     def _write(self, batch: Sequence[Bundle], *, again: bool) -> list[Outcome | BaseException]:
         """Write a batch with the one connection that writes."""
         chains = held_chains(batch)
-        with self._writing, self._lending.authors.writing({chain.job_id for chain in chains}):
+        with self._writing, self._lending.chain_locks.writing({chain.job_id for chain in chains}):
             self._check_usable()
             return self._flush.write(batch, chains, again=again)
 

@@ -23,6 +23,7 @@ from tallystick.core.remote.keys import AddKey, RevokeKey
 from tallystick.core.remote.plans import StaleReport
 from tallystick.core.remote.requests import ProtocolRequest, SubmitCommand
 from tallystick.errors import StaleLease
+from tallystick.store import planning
 from tallystick.store.api import (
     Bundle,
     ClaimJobs,
@@ -37,8 +38,6 @@ from tallystick.store.api import (
     SubmitJob,
     SubmitJobs,
 )
-from tallystick.store.flush_order import Kind, ending_in_lists, grouped, parts_of, without_last_steps
-from tallystick.store.planning import is_planned, wants_of
 from tallystick.store.postgres.claiming.claim_cursor import ClaimCursor
 from tallystick.store.postgres.claiming.claims import ClaimSearch
 from tallystick.store.postgres.crash_points import AROUND
@@ -49,8 +48,7 @@ from tallystick.store.postgres.lists.ends import (
 )
 from tallystick.store.postgres.lists.inserts import send_births, send_births_alike
 from tallystick.store.postgres.lists.steps import send_steps
-from tallystick.store.postgres.looking import PictureLook
-from tallystick.store.postgres.planned import Flush, write_whole
+from tallystick.store.postgres.looking import PictureLook, PlannedBundles, write_whole
 from tallystick.store.postgres.protocols import write_alone, write_plan, write_those
 from tallystick.store.postgres.refusing import REFUSING, why_refused
 from tallystick.store.postgres.server.address import Address
@@ -118,7 +116,7 @@ class PostgresBatch(PostgresWriting):
         if held:
             self.connection.execute(sql("wait_less"), (_HELD_MS,))
         outcomes: list[Outcome | BaseException] = [None] * len(batch)
-        alone, groups = grouped(batch)
+        alone, groups = planning.grouped(batch)
         # ClaimSearch last: they may take what is submitted here.
         for index in dict.fromkeys([*alone, *(index for _kind, indexes in groups for index in indexes)]):
             outcomes[index] = self.alone(batch[index])
@@ -127,11 +125,11 @@ class PostgresBatch(PostgresWriting):
 
     def _write_together(self, batch: Sequence[Bundle], outcomes: list[Outcome | BaseException]) -> None:
         """Look at what is decided from pictures; then send that, and whatever needs no look, in one go."""
-        alone, groups = grouped(batch)
-        groups = without_last_steps(batch, groups)
+        alone, groups = planning.grouped(batch)
+        groups = planning.without_last_steps(batch, groups)
         answers: list[tuple[list[int], Answer]] = []
         decided = self._look_and_decide(batch, alone, groups) if alone else None
-        others = [index for index in alone if not is_planned(batch[index])]
+        others = [index for index in alone if not planning.is_planned(batch[index])]
         written = write_those(self, batch, others) if others else {}
         for index in others:
             outcomes[index] = written[index] if index in written else self.alone(batch[index])
@@ -158,15 +156,19 @@ class PostgresBatch(PostgresWriting):
         self,
         batch: Sequence[Bundle],
         alone: list[int],
-        groups: list[Kind],
-    ) -> Flush | None:
+        groups: list[planning.Kind],
+    ) -> PlannedBundles | None:
         """Begin, look at all jobs of the planned bundles, and decide them."""
-        wants = {index: wants_of(batch[index]) for index in alone if is_planned(batch[index])}
+        wants = {
+            index: planning.wants_of(batch[index]) for index in alone if planning.is_planned(batch[index])
+        }
         everything = [want for wanted in wants.values() for want in wanted]
         with self.connection.pipeline():
             begin_batch(self.connection, self._address, [batch[index] for index in alone])
-            look = PictureLook(self, everything, also=ending_in_lists(batch, groups)) if wants else None
-        return None if look is None else Flush(self, batch, wants, look)
+            look = (
+                PictureLook(self, everything, also=planning.ending_in_lists(batch, groups)) if wants else None
+            )
+        return None if look is None else PlannedBundles(self, batch, wants, look)
 
     def _number(self) -> ServerAnswer:
         """Ask for the number of this transaction, and with it wake the listeners when it is durable."""
@@ -177,7 +179,7 @@ class PostgresBatch(PostgresWriting):
 
     def _send(self, kind: type[Primitive], bundles: list[Bundle]) -> Answer:
         """Send all requests of a kind as one list."""
-        parts = parts_of(bundles, kind)
+        parts = planning.parts_of(bundles, kind)
         if kind is EndJob:
             return self._end_jobs(parts, steps_with_endings(bundles))
         return self._writers[kind](self, parts)
@@ -211,9 +213,9 @@ class PostgresBatch(PostgresWriting):
         value: Outcome = None
         self._expected.clear()
         # What is all decided from pictures is one decision; else each part comes after what stands before it.
-        for part in [bundle] if is_planned(bundle) else [(each,) for each in bundle]:
+        for part in [bundle] if planning.is_planned(bundle) else [(each,) for each in bundle]:
             self.at = part[-1]
-            if is_planned(part):
+            if planning.is_planned(part):
                 value = write_whole(self, part)
             else:
                 (value,) = self._writers[type(self.at)](self, [self.at])()

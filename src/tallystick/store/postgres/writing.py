@@ -12,7 +12,7 @@ from tallystick.core.effects.requests import SettleEffect
 from tallystick.core.watching.acts import NoteAct
 from tallystick.errors import TallyError
 from tallystick.store.api import Bundle, Fact, Fence, RecordStep, StoredEvent
-from tallystick.store.places import Places
+from tallystick.store.chains import Places
 from tallystick.store.postgres.server.address import Address
 from tallystick.store.postgres.server.connection import ServerAnswer, Talk, begin
 from tallystick.store.postgres.statements import sql

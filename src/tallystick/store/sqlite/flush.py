@@ -11,7 +11,7 @@ import msgspec
 from tallystick import crash
 from tallystick.core.chain import DOUBTFUL
 from tallystick.store.api import Bundle, Outcome
-from tallystick.store.doubtful_chains import as_known, held_chains
+from tallystick.store.chains import as_known, held_chains
 from tallystick.store.sql.queueing.keyless import Walks
 from tallystick.store.sqlite.file.clock import FileClock
 from tallystick.store.sqlite.file.connection import in_doubt

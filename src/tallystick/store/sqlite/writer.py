@@ -20,6 +20,7 @@ from tallystick.core.pictures import Now
 from tallystick.core.remote.keys import AddKey, RevokeKey
 from tallystick.core.remote.requests import ProtocolRequest, SubmitCommand
 from tallystick.errors import InvariantBroken, StaleLease, TallyError
+from tallystick.store import planning
 from tallystick.store.api import (
     Bundle,
     ClaimJobs,
@@ -37,10 +38,7 @@ from tallystick.store.api import (
     SubmitJobs,
     call_off,
 )
-from tallystick.store.doubtful_chains import forgotten
-from tallystick.store.flush_order import grouped, merged_claims, parts_of
-from tallystick.store.places import Places
-from tallystick.store.planning import decide_bundles, is_planned, kinds_of, wants_of
+from tallystick.store.chains import Places, forgotten
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, claim_apart, stale
 from tallystick.store.sql.keys import keep_keys
 from tallystick.store.sql.one_by_one import ONE_BY_ONE
@@ -80,9 +78,9 @@ class SqliteBatch:
     def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
         """Write every bundle and return its outcome; nothing is durable before the caller commits."""
         outcomes: list[Outcome | BaseException] = [None] * len(batch)
-        alone, groups = grouped(batch, children=True)
+        alone, groups = planning.grouped(batch, children=True)
         renewals = groups.pop(0)[1] if groups and groups[0][0] is RenewLeases else []
-        planned = {index: batch[index] for index in alone if is_planned(batch[index])}
+        planned = {index: batch[index] for index in alone if planning.is_planned(batch[index])}
         protocols = [index for index in alone if index not in planned and is_protocol(batch[index])]
         if protocols:
             groups = [(SubmitCommand, protocols), *groups]
@@ -121,7 +119,7 @@ class SqliteBatch:
             for index, outcome in self._decide(planned).items():
                 outcomes[index] = outcome
             for kind, indexes in groups:
-                parts = parts_of([batch[index] for index in indexes], kind)
+                parts = planning.parts_of([batch[index] for index in indexes], kind)
                 values = self._writers[kind](self, parts)
                 for index, value in zip(indexes, values, strict=True):
                     outcomes[index] = value
@@ -140,9 +138,9 @@ class SqliteBatch:
         """Write the primitives of one bundle in their order; the outcome is that of the last one written."""
         value: Outcome | BaseException = None
         # What is all decided from pictures is one decision; else each part comes after what stands before it.
-        for part in [bundle] if is_planned(bundle) else [(each,) for each in bundle]:
+        for part in [bundle] if planning.is_planned(bundle) else [(each,) for each in bundle]:
             self._at = part[-1]
-            if is_planned(part):
+            if planning.is_planned(part):
                 value = self._decide({0: part})[0]
             else:
                 (value,) = self._writers[type(self._at)](self, [self._at])
@@ -280,7 +278,7 @@ class SqliteBatch:
         """Answer all claims of one worker with one search; its slots ask one by one, in the same flush."""
         crash.point(AROUND["claim"][0])
         shares: list[Outcome] = [None] * len(requests)
-        for whole, indexes in merged_claims(requests):
+        for whole, indexes in planning.merged_claims(requests):
             claimed = claim_jobs(self, whole)
             for index in indexes:
                 share = requests[index].limit
@@ -304,7 +302,7 @@ class SqliteBatch:
         """Look at what bundles want to see, decide them in their order, and write what was decided."""
         if not bundles:
             return {}
-        kinds = kinds_of(bundles.values())
+        kinds = planning.kinds_of(bundles.values())
         for kind in kinds:
             crash.point(AROUND[kind][0])
         outcomes, again = self._decided(bundles, whole=False)
@@ -322,9 +320,9 @@ class SqliteBatch:
         self, bundles: Mapping[int, Bundle], *, whole: bool
     ) -> tuple[dict[int, Outcome | BaseException], list[int]]:
         """Decide bundles from one look; those at the end want to see more."""
-        wants = {index: wants_of(bundle, whole=whole) for index, bundle in bundles.items()}
+        wants = {index: planning.wants_of(bundle, whole=whole) for index, bundle in bundles.items()}
         pictures = look(self, [want for wanted in wants.values() for want in wanted], whole=whole)
-        decided = decide_bundles(pictures, bundles, wants, Now(self.wall))
+        decided = planning.decide_bundles(pictures, bundles, wants, Now(self.wall))
         apply(self, decided.writes)
         for self._at, error in decided.refused:
             self._report(self._at, error)

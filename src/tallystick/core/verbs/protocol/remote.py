@@ -42,12 +42,12 @@ from tallystick.core.remote.plans import (
 from tallystick.core.remote.requests import StepRequest, place_in_workflow
 from tallystick.core.remote.row_prints import of_remote
 from tallystick.core.remote.rows import OutboxRow, ProtocolPicture, ProtocolStep, step_id_of
-from tallystick.core.values import Asks, Fact
+from tallystick.core.values import Asks, Fact, Wait
 from tallystick.core.verbs.protocol.deciding import decide
 from tallystick.core.verbs.protocol.publishing import asked_anew
 from tallystick.core.verbs.protocol.step_drafts import StepDraft
 from tallystick.core.verbs.settling import entered
-from tallystick.errors import InvariantBroken
+from tallystick.errors import CallDiffers, InvariantBroken
 
 UNKNOWN: Final = Hearing(Heard.UNKNOWN)
 
@@ -239,3 +239,26 @@ def withdraw(picture: Picture) -> tuple[WithdrawDirectives, ...]:
     if not any(each.kind == "remote" for each in picture.open_activities()):
         return ()
     return (WithdrawDirectives(picture.job.job_id),)
+
+
+# How many characters of the arguments of two calls an error shows.
+_SHOWN_MAX: Final = 200
+
+
+def other_call(picture: Picture, place: Place, wait: Wait) -> Refusal | None:
+    """Refuse a call that is not the one for which its step was opened: the answer to that is not for it."""
+    asks, step = wait.asks, picture.remotes.get(place)
+    if asks is None or step is None or (step.service, step.step_type, step.payload) == asks[:3]:
+        return None
+    name = f"{wait.name}#{wait.occurrence}"
+    was = f"{step.step_type} of {step.service} with {_clipped(step.payload)}"
+    now = f"{asks.step_type} of {asks.service} with {_clipped(asks.payload)}"
+    return Refusal(
+        CallDiffers(f"{name} was asked for as {was}, and is called as {now}", job_id=step.job_id, step=name)
+    )
+
+
+def _clipped(payload: str | None) -> str:
+    """Return the beginning of arguments, for people."""
+    text = payload or "nothing"
+    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}..."

@@ -18,14 +18,13 @@ from tallystick.core.verbs.wants import wanted_to_escalate
 from tallystick.defaults import ATTEMPTS
 from tallystick.errors import TallyError
 from tallystick.store.api import ClaimedJob, ClaimJobs, Fence, Opened, Outcome, Record, StoredEvent, Wake
-from tallystick.store.flush_order import merged_claims
-from tallystick.store.planning import expanded
+from tallystick.store.planning import expanded, merged_claims
 from tallystick.store.postgres.applying import Writes
 from tallystick.store.postgres.claiming.claim_cursor import ClaimCursor
 from tallystick.store.postgres.claiming.limited_claims import chosen, managed
-from tallystick.store.postgres.lists.arrays import numbers, texts
 from tallystick.store.postgres.looking import PictureLook, add_activities, add_messages
 from tallystick.store.postgres.server.connection import ServerAnswer
+from tallystick.store.postgres.server.wire import numbers, texts
 from tallystick.store.postgres.statements import sql
 from tallystick.store.sql.queueing.managed import Managed
 

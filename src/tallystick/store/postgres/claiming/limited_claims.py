@@ -16,7 +16,7 @@ import msgspec
 from tallystick.core.limits import CLAIM_BATCH_JOBS_MAX
 from tallystick.core.queues.admitting import NO_KEY, DueOfKey, Slot, Waiting, choose
 from tallystick.store.api import ClaimJobs
-from tallystick.store.postgres.lists.arrays import texts
+from tallystick.store.postgres.server.wire import texts
 from tallystick.store.postgres.statements import sql
 from tallystick.store.sql.queueing.keyless import WINDOW, Passed, Place, Walks
 from tallystick.store.sql.queueing.managed import BEGUN_MAX, LEVELS, Managed, Search, needs_slots, split_row

@@ -20,8 +20,8 @@ from tallystick.store.api import (
     SubmitJob,
     SubmitJobs,
 )
-from tallystick.store.postgres.lists.arrays import hashes, numbers, texts
 from tallystick.store.postgres.server.connection import row_moved
+from tallystick.store.postgres.server.wire import hashes, numbers, texts
 from tallystick.store.postgres.statements import sql
 from tallystick.store.refusals import Refused
 from tallystick.store.sql.shapes import fields

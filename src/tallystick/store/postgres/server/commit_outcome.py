@@ -1,4 +1,7 @@
-"""What became of a transaction whose COMMIT was sent and never answered: asked, never guessed."""
+"""What became of a transaction whose COMMIT was sent and never answered: asked, never guessed.
+
+`Eras` says which server this process writes to, and since when that is certain.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import psycopg
 from psycopg import errors
 
 from tallystick.clock import SystemClock
+from tallystick.core.chain import Era
 from tallystick.errors import OutcomeUnknown, StoreError
 from tallystick.store.postgres.server.address import Address
 from tallystick.store.postgres.server.connection import AnsweringConnection, begin, connect, discard
@@ -107,3 +111,26 @@ def retrying(
             if tries >= tries_max or clock.monotonic() >= until:
                 raise give_up(lost) from lost.error
             pause(tries)
+
+
+class Eras:
+    """The era of one store: over when a connection is lost, or when another server answers.
+
+    A server that crashes ends all of its connections. With `synchronous_commit` off it may come back without
+    what it had acknowledged last, and a standby that was behind may take its place.
+    """
+
+    def __init__(self) -> None:
+        """Begin before any server has answered."""
+        self.now = Era()
+
+    def answered(self, server: str) -> bool:
+        """Note which server has answered, and tell whether it is the one that was believed to be there."""
+        same = server == self.now.server
+        if not same:
+            self.now = Era(server)
+        return same
+
+    def lost(self) -> None:
+        """Note that a connection was lost: what the server remembers is unknown."""
+        self.now = Era(self.now.server)

@@ -11,9 +11,8 @@ from psycopg.pq import TransactionStatus
 
 from tallystick.errors import StoreBusy, StoreError
 from tallystick.store.postgres.server.address import Address
-from tallystick.store.postgres.server.commit_outcome import Lost
+from tallystick.store.postgres.server.commit_outcome import Eras, Lost
 from tallystick.store.postgres.server.connection import AnsweringConnection, connect, discard
-from tallystick.store.postgres.server.eras import Eras
 
 CONNECTIONS_MAX = 16
 IDLE_MAX = 4

@@ -18,9 +18,9 @@ from tallystick.core.chain import Chain, Era
 from tallystick.errors import Misuse, OutcomeUnknown, StaleLease, StoreError
 from tallystick.store.api import Bundle, Fence, Outcome, RecordStep, Transaction
 from tallystick.store.borrowing import Borrowers, limited, too_long
-from tallystick.store.doubtful_chains import forgotten
+from tallystick.store.chains import ChainLocks, forgotten
 from tallystick.store.postgres.server.address import Address
-from tallystick.store.postgres.server.commit_outcome import Fate, Lost, fate, retrying
+from tallystick.store.postgres.server.commit_outcome import Eras, Fate, Lost, fate, retrying
 from tallystick.store.postgres.server.connection import (
     REFUSALS,
     AnsweringConnection,
@@ -29,10 +29,8 @@ from tallystick.store.postgres.server.connection import (
     refusal,
     translated,
 )
-from tallystick.store.postgres.server.eras import Eras
 from tallystick.store.postgres.server.pool import Pool
 from tallystick.store.postgres.statements import sql
-from tallystick.store.postgres.user_transactions.chain_locks import Authors
 from tallystick.store.postgres.user_transactions.foreign import ForeignTransaction, foreign_connection
 from tallystick.store.postgres.user_transactions.home import Home
 from tallystick.store.postgres.user_transactions.lent import Lent
@@ -66,7 +64,7 @@ class Lending:
         """Open nothing yet; `note` is called when something became durable that may be work."""
         self._eras = eras
         self._home = home
-        self.authors = Authors()
+        self.chain_locks = ChainLocks()
         self._address = address
         self._times = times
         self._note = note
@@ -101,7 +99,7 @@ class Lending:
 
         A deadlock, a serialization failure or a lost connection undoes everything, and the body runs again.
         """
-        with self.authors.writing({fence.job_id}):
+        with self.chain_locks.writing({fence.job_id}):
             step = retrying(lambda: self._run_once(fence, body, ms_max, lease_ms), tries_max, self._give_up)
         assert isinstance(step, RecordStep)
         return step
