@@ -50,6 +50,8 @@ from tests.core.effect_situations import (
 )
 
 WAITS = "the segment is over until its outcome is known"
+BESIDE = "the segment would be over: ask again when no other call of it goes on"
+OVERDUE_MS = 60_000
 LIVE = "a worker may be at it right now: try again when its time is over"
 ENDED = "its job has ended or was asked to, so it is not called again: say whether it happened"
 LOST = "its worker was lost after it had the right to act and before it said what came of it"
@@ -156,11 +158,16 @@ def _over(s: Situation, came: Came) -> dict[str, Any]:
     return {"effect": row, "rival": rival}
 
 
-def _leaves(s: Situation, *, person: bool) -> dict[str, Any]:
-    """The segment is over until it is known what came of an effect; a person is asked only by a hold."""
+def _leaves(s: Situation, *, person: bool, returned: bool = False) -> dict[str, Any]:
+    """The segment is over until it is known what came of an effect; a person is asked only by a hold.
+
+    The job goes on by itself when another effect of it has rested, unless its function has returned.
+    """
     if person and s.job == "goes on":
         return {"left": "HELD", "hold": "IN_DOUBT", "ready": WALL}
-    return {"left": "SUSPENDED", "hold": s.hold, "ready": None}
+    rests = s.other == "RESTING" and s.job == "goes on" and not returned
+    ready = None if not rests else s.rests if s.rests == 5_000 else WALL + OVERDUE_MS
+    return {"left": "SUSPENDED", "hold": s.hold, "ready": ready}
 
 
 def _call(s: Situation) -> dict[str, Any]:  # noqa: PLR0911 (a line for each answer)
@@ -190,6 +197,8 @@ def _call(s: Situation) -> dict[str, Any]:  # noqa: PLR0911 (a line for each ans
         return {"outcome": Granted(s.calls + 1), "left": None, "entries": entries, **again}
     if s.phase == Phase.CALLING and s.own:
         return {"outcome": Granted(s.calls), "left": None, **_open(s, Phase.CALLING, s.due, lease="call-2")}
+    if s.beside:
+        return {"outcome": BESIDE, **nothing}
     person = s.phase == Phase.IN_DOUBT and s.due is None
     return {"outcome": WAITS, "effect": None, **_leaves(s, person=person)}
 
@@ -206,8 +215,10 @@ def _first_call(s: Situation) -> dict[str, Any]:  # noqa: PLR0911 (a line for ea
     known = {"lost": number, "answered": True, "begins": 0, "left": None, "of": f"{OWNER}:{UNIT}:1"}
     if owner in ("differs", "happened", "kept") and full == "leg 2":
         return {"outcome": "LedgerCeiling"}
-    if (owner is None or (owner == "open" and not s.waits)) and full == "leg 1":
+    if (owner is None or (owner == "open" and not s.waits and not s.beside)) and full == "leg 1":
         return {"outcome": "LedgerCeiling"}
+    if owner == "open" and s.beside:
+        return {"outcome": BESIDE, "effect": None, "left": None, "begins": 0, "lost": 0}
     match owner:
         case None:
             row = (Phase.CALLING, None, 1, "call-2", None, 0, 0)
@@ -239,7 +250,7 @@ def _end(s: Situation) -> dict[str, Any]:
     if not _is_last_call(s):
         return {"outcome": "StaleLease"}
     if s.doubted and s.came is not Came.HAPPENED:
-        return _doubt(s)
+        return {"outcome": BESIDE, "effect": None, "left": None} if s.beside else _doubt(s)
     if s.full == "leg 2":
         return {"outcome": "LedgerCeiling"}
     return {"outcome": None, "answered": True, "left": None, **_over(s, s.came)}
@@ -392,7 +403,7 @@ def _return(s: Situation) -> dict[str, Any]:
     kept = _kept(s)
     asks_nobody = not s.probe if kept["effect"] else s.phase == Phase.IN_DOUBT and s.due is None
     person = s.other == "doubtful" if second else asks_nobody
-    return {"closed": False, **kept, **_leaves(s, person=person)}
+    return {"closed": False, **kept, **_leaves(s, person=person, returned=True)}
 
 
 _ANSWERS = {

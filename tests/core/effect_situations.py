@@ -80,6 +80,8 @@ class Situation(NamedTuple):
     result: str | None
     why: str | None
     doubted: bool  # a person let it be called again in doubt, and that call is to come or under way
+    beside: bool  # other calls of the segment may go on
+    rests: int | None  # from when on a second effect that rests may be called again
 
 
 _ONCE = ("end", "rest", "doubt", "probe", "lost", "resume", "cancel", "cancel", "return")
@@ -137,6 +139,8 @@ def draw(number: int) -> Situation:
         result=one("7", None),
         why=one("timed out", None),
         doubted=one(True, False, False) and phase in (Phase.CALLING, Phase.RESTING),
+        beside=one(True, False, False),
+        rests=one(900, 5_000),
     )  # fmt: skip
     return _possible(drawn)
 
@@ -191,7 +195,7 @@ def _second(s: Situation) -> EffectRow | None:
     if s.other is None:
         return None
     phase = {"RESTING": Phase.RESTING, "called": Phase.CALLING}.get(s.other, Phase.IN_DOUBT)
-    due = 5_000 if s.other == "probed" else None
+    due = {"probed": 5_000, "RESTING": s.rests}.get(s.other)
     return _row(s)._replace(
         exec_id=f"{JOB}:0/pay#2:1", key="k2", unit="0/pay#2", phase=str(phase), due_at=due,
         doubt="cut" if phase == Phase.IN_DOUBT else None,
@@ -290,10 +294,12 @@ def request_of(s: Situation) -> Any:  # noqa: PLR0911 (one for each request)
         case "call":
             intent = Intent(KEY, "hash" if s.same else "other", "{}", EffectRules(CALL_MS).written())
             lease = NewLease("call-2", "w", CALL_MS)
-            return CallEffect(fence, chain, PLACE, intent, lease, WALL, s.asked, "call-1" if s.own else "")
+            return CallEffect(
+                fence, chain, PLACE, intent, lease, WALL, s.asked, "call-1" if s.own else "", s.beside
+            )
         case "end":
             result, error = ("7", None) if s.came is Came.HAPPENED else (None, '{"type":"E"}')
-            return EndEffect(fence, chain, PLACE, lease_id, s.came, result, error, WALL)
+            return EndEffect(fence, chain, PLACE, lease_id, s.came, result, error, WALL, s.beside)
         case "rest":
             return RestEffect(fence, PLACE, lease_id, REST_MS)
         case "doubt":

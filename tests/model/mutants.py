@@ -91,6 +91,7 @@ REMOTE = {"remote": ("_latest", "rearmed", "ended_by", "take_unheard", "withdraw
 EFFECTS = {
     "calling": (
         "call",
+        "_unknown",
         "_begin",
         "_lost",
         "_number",

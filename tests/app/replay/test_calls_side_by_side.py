@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
-from tallystick import JobFailed, Retry, StepFailed, Tally, current
+from tallystick import JobFailed, Retry, StepFailed, Tally, current, thread_map
 from tallystick.testing.stepping import Death, SteppedWorker
 
 PATIENCE = 30
@@ -71,6 +72,34 @@ def test_a_replay_gives_each_of_them_its_own_result(timed, clock):
     hand.work_all()
     assert job.result(1) == [0, 1, 4, 9]
     assert sorted(runs) == [0, 0, 1, 2, 3]
+
+
+def test_threads_go_on_in_any_order_after_a_death(timed, hand):
+    recorded, runs = threading.Event(), []
+
+    @timed.step
+    def work(what: str) -> str:
+        runs.append(what)
+        if what == "slow" and runs.count(what) == 1:
+            assert recorded.wait(PATIENCE)
+            raise Death
+        return what
+
+    @timed.workflow
+    def flow() -> list[str]:
+        def one(what: str) -> str:
+            value = work.named(what)(what)
+            if what == "fast":
+                recorded.set()
+            return value
+
+        return thread_map(one, ["slow", "fast"])
+
+    job = flow.submit()
+    assert hand.work() == "died"
+    hand.expire()
+    hand.work_all()
+    assert (job.result(1), sorted(runs)) == (["slow", "fast"], ["fast", "slow", "slow"])
 
 
 def test_sync_steps_run_side_by_side_by_aio(app):

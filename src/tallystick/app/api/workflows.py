@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from tallystick.app.api.submittable import P, R_co, Submittable
+from tallystick.app.effects.side_by_side import let_finish, let_finish_async
 from tallystick.app.replay.async_waits import watch
 from tallystick.app.replay.context import Inside, WorkflowContext, current
 from tallystick.app.running.leaving import Again, Cancelled, Unwind
@@ -147,7 +148,14 @@ class Workflow(_Declared[P, R_co]):
 
     def _run(self, runtime: Runtime, segment: Segment) -> Bundle | None:
         context = WorkflowContext(runtime, segment)
-        token = current.set(context)
+        ending = self._left(context)
+        if ending is not None:
+            let_finish(context)
+        return ending
+
+    def _left(self, context: WorkflowContext) -> Bundle | None:
+        """Run the function, and return how the segment ends."""
+        segment, token = context.segment, current.set(context)
         try:
             context.begin()
             args, kwargs = self._arguments(context)
@@ -209,6 +217,14 @@ class AsyncWorkflow(_Declared[P, R_co]):
     async def _run_async(self, runtime: Runtime, segment: Segment, lane: LoopLane) -> Bundle | None:
         watch(lane.loop)
         context = WorkflowContext(runtime, segment, lane)
+        ending = await self._left_async(context)
+        if ending is not None:
+            await let_finish_async(context)
+        return ending
+
+    async def _left_async(self, context: WorkflowContext) -> Bundle | None:
+        """Run the function, and return how the segment ends."""
+        segment = context.segment
         current.set(context)
         try:
             context.begin()

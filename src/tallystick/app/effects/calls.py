@@ -89,8 +89,8 @@ def call_effect(
         return (yield from _Calling(context, spec, occurrence, args, kwargs).made())
     finally:
         context.in_flight.discard(place)
-        if context.task_waits is not None:
-            context.task_waits.stir()
+        for stir in context.stirs:
+            stir()
 
 
 def taken(context: WorkflowContext, spec: StepSpec, occurrence: int) -> Any:  # noqa: ANN401 (as annotated by the user)
@@ -139,6 +139,7 @@ class _Calling:
                 while (parked := self._beside.begin(self)) is not None:
                     yield Until(parked)
                     self._context.check()
+                self._context.check()
                 done, value = yield from self._turn()
                 if done:
                     return value
@@ -149,7 +150,16 @@ class _Calling:
         """Ask for the right once and use it: (True, value), or (False, None) for another turn."""
         context, spec = self._context, self._spec
         began = context.runtime.clock.boot_ms()
-        came = yield Write((*context.segment.decided(), self._asks()))
+        came = yield Write((*context.segment.decided(), self._asks(beside=True)))
+        if came == Instead.BESIDE:
+            yield from self._alone()
+            try:
+                began = context.runtime.clock.boot_ms()
+                came = yield Write((*context.segment.decided(), self._asks(beside=False)))
+                if came == Instead.WAIT:
+                    raise self._suspended()
+            finally:
+                self._beside.parked()
         context.heed(came)
         match came:
             case Granted(calls):
@@ -165,23 +175,28 @@ class _Calling:
             case Instead.TAKE:
                 context.calls.remove((spec.name, self._occurrence))
                 return True, TAKE
-            case Instead.WAIT:
-                raise self._suspended()
             case Differs(was):
                 also = f"the effect {spec.name}#{self._occurrence} was called under the key {was}"
                 raise context.mismatch((spec.name, self._occurrence), also=also)
             case _:
                 raise InvariantBroken(f"an effect was answered with {came!r}")
 
-    def _asks(self) -> CallEffect:
-        self._lease_id = self._context.runtime.ids.token()
-        return self._request(self._last, asked=self._context.cancel_raised)
+    def _alone(self, due_at: int | None = None) -> Call:
+        """Wait until no other call of the segment goes on; from then on none begins until this is over."""
+        place = (self._spec.name, self._occurrence)
+        while (other := self._beside.leave(self, place, due_at)) is not None:
+            yield Until(other)
+            self._context.check()
 
-    def _request(self, last: str, *, asked: bool) -> CallEffect:
+    def _asks(self, *, beside: bool) -> CallEffect:
+        self._lease_id = self._context.runtime.ids.token()
+        return self._request(self._last, asked=self._context.cancel_raised, beside=beside)
+
+    def _request(self, last: str, *, asked: bool, beside: bool) -> CallEffect:
         runtime, segment = self._context.runtime, self._context.segment
         lease = NewLease(self._lease_id, segment.owner, self._effect.rules.lease_ms)
         about = (self._place, self._intent, lease, runtime.clock.wall_ms())
-        return CallEffect(segment.fence, segment.claimed.chain, *about, asked, last)
+        return CallEffect(segment.fence, segment.claimed.chain, *about, asked, last, beside)
 
     def _called(self) -> Call:
         """Call the function and write what came of it: (True, value), or (False, None) for another call."""
@@ -228,13 +243,18 @@ class _Calling:
         """
         context = self._context
         try:
-            came = yield Write((self._request(self._lease_id, asked=True),))
+            came = yield Write((self._request(self._lease_id, asked=True, beside=True),))
         except Unwind as unwind:
             if unwind.bundle is None:
                 raise
             return
-        if came == Instead.WAIT:
-            raise self._suspended()
+        if came == Instead.BESIDE:
+            yield from self._alone()
+            try:
+                yield Write((self._request(self._lease_id, asked=True, beside=False),))
+                raise self._suspended()
+            finally:
+                self._beside.parked()
         if not isinstance(came, Granted | Hold):
             raise context.refused(InvariantBroken(f"a call that is under way was answered with {came!r}"))
 
@@ -272,8 +292,8 @@ class _Calling:
         about = (self._place, self._lease_id, why, self._context.runtime.clock.wall_ms())
         return DoubtEffect(segment.fence, segment.claimed.chain, *about)
 
-    def _in_doubt(self, doubt: DoubtEffect) -> Call:
-        """Say that the outcome of the call is unknown, and leave the function until it is known."""
+    def _in_doubt(self, doubt: DoubtEffect | EndEffect) -> Call:
+        """Say that the outcome of the effect is unknown, and leave the function until it is known."""
         others, told = self._beside.doubt(self), False
         try:
             for over in others:
@@ -293,9 +313,9 @@ class _Calling:
 
     def _ended(self, end: EndEffect) -> Call:
         segment = self._context.segment
-        came = yield Write((*segment.decided(), end))
-        if came == Instead.WAIT:
-            raise self._suspended()
+        came = yield Write((*segment.decided(), end._replace(beside=True)))
+        if came == Instead.BESIDE:
+            yield from self._in_doubt(end)
         segment.open_effects -= 1
 
     def _came_late(self, answer: ThreadAnswer[Any]) -> None:
@@ -335,14 +355,16 @@ class _Calling:
         self._context.check()
 
     def _release(self, ms: int) -> Call:
-        """Leave the function for a while, as soon as no call beside this one is under way."""
-        context = self._context
-        self._beside.end(self)
-        while (over := self._beside.beside()) is not None:
-            yield Until(over)
-            context.check()
-        bundle = context.segment.released(AbortReason.SUSPENDED, charged=False, after_ms=ms)
-        raise context.suspended(f"{self._spec.name} is called again", bundle)
+        """Leave the function for a while, as soon as no call beside this one goes on."""
+        context, clock = self._context, self._context.runtime.clock
+        due_at = clock.boot_ms() + ms
+        yield from self._alone(due_at)
+        try:
+            after_ms = max(0, self._beside.rests_until(due_at) - clock.boot_ms())
+            bundle = context.segment.released(AbortReason.SUSPENDED, charged=False, after_ms=after_ms)
+            raise context.suspended(f"{self._spec.name} is called again", bundle)
+        finally:
+            self._beside.parked()
 
     def _suspended(self) -> Unwind:
         """Return what leaves a function whose segment ended with the last bundle."""

@@ -195,6 +195,7 @@ def task_waits_of(context: WorkflowContext) -> TaskWaits:
     """Return where the tasks of this workflow wait."""
     if context.task_waits is None:
         context.task_waits = TaskWaits(context)
+        context.stirs = (*context.stirs, context.task_waits.stir)
     return context.task_waits
 
 

@@ -145,6 +145,8 @@ async def _meet_async(context: WorkflowContext, spec: StepSpec, need: Need) -> A
             outcome = await context.runtime.claim_with(context.lane(), need.bundle)
             context.segment.written(need.bundle)
             return outcome
+        case Until():
+            return await asyncio.shield(asyncio.wrap_future(need.over))
         case InTurn():
             return await task_waits_of(context).in_turn(need.n)
         case Pause():

@@ -166,8 +166,8 @@ def call_step(
             return value
     finally:
         context.in_flight.discard(place)
-        if context.task_waits is not None:
-            context.task_waits.stir()
+        for stir in context.stirs:
+            stir()
 
 
 def _transact(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 import logging
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from inspect import CORO_CLOSED, getcoroutinestate
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from tallystick.engine.committer import LoopLane
     from tallystick.engine.segment import Segment
     from tallystick.store.api import Bundle, ChildRow, Record
-
 
 _log = logging.getLogger("tallystick.app")
 
@@ -81,6 +80,7 @@ class WorkflowContext:
         "made",
         "runtime",
         "segment",
+        "stirs",
         "task_waits",
         "tasks_begun",
         "thread",
@@ -101,6 +101,7 @@ class WorkflowContext:
         self.children_read: Mapping[str, ChildRow | None] = _NONE_READ
         self.effect_calls: EffectCalls | None = None
         self.in_flight: set[tuple[str, int]] = set()
+        self.stirs: tuple[Callable[[], None], ...] = ()  # called when a call is over
         # Calls of async steps that were made and have not begun: their coroutines were not awaited yet.
         self.made: dict[tuple[str, int], Coroutine[Any, Any, Any]] = {}
         # What runs in threads for an async workflow, and goes on there if its task is cancelled.
@@ -131,8 +132,8 @@ class WorkflowContext:
             yield
         finally:
             self.in_flight.discard(place)
-            if self.task_waits is not None:
-                self.task_waits.stir()
+            for stir in self.stirs:
+                stir()
 
     @property
     def elsewhere(self) -> bool:
@@ -320,13 +321,12 @@ class WorkflowContext:
     def has_skipped(self) -> bool:
         """Tell whether a call that is not recorded comes before others that are, or that are open.
 
-        Tasks of an async workflow may overtake each other, and so may threads at what is open: what they skip
-        is judged when nothing else can go on, or when the workflow ends.
+        Tasks and threads may overtake each other: what they skip is judged when nothing else can go on.
         """
         past = self.segment.past
-        if not past.left or (self.is_async and self.tasks_begun):
+        if not past.left or self.elsewhere or (self.is_async and self.tasks_begun):
             return False
-        return past.behind or (not self.elsewhere and not self.cancel_raised)
+        return past.behind or not self.cancel_raised
 
     def check_detour(self, waits: Sequence[tuple[str, int]]) -> None:
         """Hold the job if all tasks are still, wait for something new, and did not come to what is open."""

@@ -27,7 +27,8 @@ class CallEffect(NamedTuple):
     call has a new lease. If the right is not to be had, the outcome says what to do instead; what waits for
     others ends the segment in this bundle. `last` is the lease of the last call for which this segment had
     the right: it was not made in its time, or has done nothing and the pause is over, or is still under way,
-    and keeps its lease for longer. `asked`: the function knows that its job is to end.
+    and keeps its lease for longer. `asked`: the function knows that its job is to end. `beside`: other calls
+    of the segment may go on, so nothing may end it.
     """
 
     fence: Fence
@@ -38,10 +39,14 @@ class CallEffect(NamedTuple):
     at: int
     asked: bool = False
     last: str = ""
+    beside: bool = False
 
 
 class EndEffect(NamedTuple):
-    """Say what came of a call: the effect is DONE, its key kept or free, its step answered, in one bundle."""
+    """Say what came of a call: the effect is DONE, its key kept or free, its step answered, in one bundle.
+
+    Where a doubt was left by an earlier call, one that did nothing ends the segment; not with `beside`.
+    """
 
     fence: Fence
     chain: Chain
@@ -51,6 +56,7 @@ class EndEffect(NamedTuple):
     result: str | None
     error: str | None
     at: int
+    beside: bool = False
 
 
 class RestEffect(NamedTuple):
@@ -155,6 +161,7 @@ class Instead(StrEnum):
 
     TAKE = "what came of it is in the inbox: take it"
     WAIT = "the segment is over until its outcome is known"
+    BESIDE = "the segment would be over: ask again when no other call of it goes on"
 
 
 class Settled(StrEnum):

@@ -68,6 +68,8 @@ def next_due(before: DueSaid, fact: StoredEvent, data: dict[str, object], dimens
         return DueSaid(Since.END, until - fact.at) if isinstance(until, int) else UNTOLD
     if kind in ("hold", "resolve"):
         return _held(before, fact, data)
+    if kind == "doubt" and isinstance(rests := data.get(DUE_IN), int):
+        return DueSaid(Since.END, rests, effect=str(data.get("effect")))
     return DueSaid(_AT_ONCE[kind], effect=str(data.get("effect"))) if kind in _AT_ONCE else before
 
 

@@ -206,7 +206,7 @@ def before_end(
     waited_for = next((row for row, _live in picture.effects.values() if row.may_have_happened), None)
     if waited_for is not None:
         row = redoubted(waited_for, now) if waited_for.phase == Phase.RESTING else waited_for
-        parked = park(picture, fence, fact.chain, fact.at, row, now)
+        parked = park(picture, fence, fact.chain, fact.at, row, now, is_over=True)
         return Plan((*doubts_again(picture, now), *parked), Instead.WAIT)
     return unneeded(pictures, picture, now)
 

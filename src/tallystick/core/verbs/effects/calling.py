@@ -24,6 +24,7 @@ from tallystick.core.effects.requests import (
     Later,
     RestEffect,
 )
+from tallystick.core.effects.resting import rests_until
 from tallystick.core.effects.rows import (
     BY_CALL,
     FIRST,
@@ -57,7 +58,7 @@ from tallystick.core.plans import (
 )
 from tallystick.core.remote.answers import answer_text
 from tallystick.core.values import Fact, Wait
-from tallystick.core.verbs.effects.doubting import called, doubted, park, put_away
+from tallystick.core.verbs.effects.doubting import called, doubted, park, put_away, waits
 from tallystick.core.verbs.effects.outcomes import ended, message_of, over, said_of
 from tallystick.core.verbs.holds import Hold
 from tallystick.core.verbs.settling import broken, stale
@@ -97,7 +98,14 @@ def call(pictures: Pictures, request: CallEffect, now: Now) -> Decision:  # noqa
         return Plan((), Later(left)) if left > 0 else _again(request, row, activity, now)
     if row.phase == Phase.CALLING and own:
         return Plan((_granted(row, request, now),), Granted(row.calls))
-    return Plan(park(picture, request.fence, request.chain, request.at, row, now), Instead.WAIT)
+    return _unknown(picture, request, row, now)
+
+
+def _unknown(picture: Picture, request: CallEffect, row: EffectRow, now: Now) -> Plan:
+    """Wait until it is known what came of a call, unless others of the segment go on."""
+    if request.beside:
+        return Plan((), Instead.BESIDE)
+    return waits(park(picture, request.fence, request.chain, request.at, row, now))
 
 
 def _begin(
@@ -114,9 +122,11 @@ def _begin(
     if owner.job_id == picture.job.job_id:
         error = f"{owner.unit} is under way with the key {owner.key!r}: await it before this call"
         return Refusal(ParallelCalls(error, step=request.place[1]))
+    if request.beside:
+        return Plan((), Instead.BESIDE)
     waiter = Waiter(picture.job.job_id, unit_of(request.place))
-    waits = waiter in pictures.waiters.get(taken_from(owner.exec_id), ())
-    lost = () if waits else _lost(picture, request, activity, owner, now)
+    is_known = waiter in pictures.waiters.get(taken_from(owner.exec_id), ())
+    lost = () if is_known else _lost(picture, request, activity, owner, now)
     opened = int(activity is None)
     job = picture.job._replace(semaphore=picture.job.semaphore + opened)
     told: dict[str, object] = {
@@ -124,8 +134,8 @@ def _begin(
         "key": owner.key,
         "doubt": f"{owner.exec_id} has the key",
     }
-    away = put_away(job, request.fence, request.chain, request.at, told)
-    return Plan((*lost, *away), Instead.WAIT)
+    until = rests_until(picture, now)
+    return waits((*lost, *put_away(job, request.fence, request.chain, request.at, told, until, now)))
 
 
 def _lost(
@@ -246,9 +256,11 @@ def end(pictures: Pictures, request: EndEffect, now: Now) -> Decision:
         return stale(request.fence)
     if row.doubt is not None and request.outcome is not Came.HAPPENED:
         # This call did nothing; the one before it, which a person let be made again, may have.
+        if request.beside:
+            return Plan((), Instead.BESIDE)
         after = doubted(row, row.doubt, now)
         parked = park(picture, request.fence, request.chain, request.at, after, now)
-        return Plan((MoveEffect(after, row.rev), *parked), Instead.WAIT)
+        return waits((MoveEffect(after, row.rev), *parked))
     done = ended(row, request.outcome, request.result, request.error, BY_CALL, now)
     guid = answer_of(row.job_id, request.place)
     message = message_of(picture.job, guid, request.place, said_of(done), now)

@@ -10,9 +10,11 @@ from typing import Final
 
 import msgspec
 
+from tallystick.core.audit.fingerprints import DUE_IN
 from tallystick.core.audit.job_view import AbortReason
 from tallystick.core.chain import Chain
 from tallystick.core.effects.requests import DoubtEffect, Instead
+from tallystick.core.effects.resting import rests_until
 from tallystick.core.effects.rows import EffectRow, OpenEffect, Phase
 from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState
 from tallystick.core.pictures import JobFacts, Now, Picture, Pictures, Place
@@ -45,7 +47,7 @@ def doubt(pictures: Pictures, request: DoubtEffect, now: Now) -> Decision:
         return stale(request.fence)
     after = doubted(row, request.why, now)
     parked = park(picture, request.fence, request.chain, request.at, after, now)
-    return Plan((MoveEffect(after, row.rev), *parked), Instead.WAIT)
+    return waits((MoveEffect(after, row.rev), *parked))
 
 
 def called(picture: Picture, place: Place, lease_id: str) -> EffectRow | None:
@@ -85,18 +87,27 @@ def needs_person(row: EffectRow) -> bool:
     return row.phase == Phase.IN_DOUBT and row.due_at is None
 
 
+def waits(writes: tuple[Write, ...]) -> Plan:
+    """Return the plan that puts a job away; workers hear of it if the job goes on at an instant."""
+    moved = (write.job for write in writes if isinstance(write, MoveJob))
+    wakes = any(job.ready_at is not None and job.hold is None for job in moved)
+    return Plan(writes, Instead.WAIT, wakes=wakes)
+
+
 def park(
-    picture: Picture, fence: Fence, chain: Chain, at: int, row: EffectRow, now: Now
+    picture: Picture, fence: Fence, chain: Chain, at: int, row: EffectRow, now: Now, *, is_over: bool = False
 ) -> tuple[Write, ...]:
     """Return what ends a segment that cannot go on before it is known what came of an effect.
 
     Nothing of the message that drives it is settled: the job is claimed again when there is an answer. If
-    only a person can give that, the job is held; one that was asked to end is never held.
+    only a person can give that, the job is held; one that was asked to end is never held. `is_over`: the
+    function has ended, and calls nothing again.
     """
     job = picture.job
     told: dict[str, object] = {"effect": row.unit, "key": row.key}
     if not needs_person(row) or job.state == JobState.CANCELLING:
-        return put_away(job, fence, chain, at, {**told, "doubt": row.doubt})
+        until = None if is_over else rests_until(picture, now)
+        return put_away(job, fence, chain, at, {**told, "doubt": row.doubt}, until, now)
     why = why_held(row)
     told |= {"attempt": _ABORTS.path, "hold": Hold.IN_DOUBT.value, "why": why}
     fact = _fact(chain, "hold", at, fence.attempt, told)
@@ -105,15 +116,27 @@ def park(
 
 
 def put_away(
-    job: JobFacts, fence: Fence, chain: Chain, at: int, told: dict[str, object]
+    job: JobFacts,
+    fence: Fence,
+    chain: Chain,
+    at: int,
+    told: dict[str, object],
+    until: int | None,
+    now: Now,
 ) -> tuple[Write, ...]:
-    """Return what ends a segment until it is known what came of an effect, of this job or of another."""
+    """Return what ends a segment until it is known what came of an effect, of this job or of another.
+
+    The job goes on by itself when one of its own effects has rested (`until`): other jobs may wait for the
+    key of that, and one of them may have the key that this job waits for.
+    """
     reason = AbortReason.SUSPENDED
     about = {"attempt": _ABORTS.path, **told, "reason": reason.value, "charged": False}
+    if until is not None:
+        about[DUE_IN] = until - now.wall
     return (
         MoveAttempt(*fence, _RUNNING, _ABORTS.target, reason, charged=False, live=True),
         MoveJob(
-            job._replace(ready_at=None, rev=job.rev + 1),
+            job._replace(ready_at=until, rev=job.rev + 1),
             job.rev,
             _fact(chain, "doubt", at, fence.attempt, about),
             NO_VALUES,
