@@ -104,6 +104,7 @@ crash: setup ## kill workers at every crash point for SECONDS=60, on STORE=sqlit
 	@$(PY) -m tests.crash.sweep --seconds $(SECONDS) --store $(STORE)
 
 chaos: setup ## mixed work in several processes under faults for SECONDS=60, on STORE=, again with SEED=
+	@scripts/chaos_tools
 	@$(PY) -m tests.chaos --seconds $(SECONDS) --store $(STORE) --seed "$(SEED)"
 
 power-loss: setup ## cut the power on paper after any write for SECONDS=60, again with SEED=
