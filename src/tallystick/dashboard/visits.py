@@ -113,7 +113,7 @@ class Visit:
         row = self.runtime.reads.job(job_id)
         if row is None or not (self.sees_all_tenants or row.tenant_id == self.tenant):
             raise NotFound(f"there is no job {job_id}", job_id=job_id)
-        return self.app.job(job_id), row
+        return self.app.job(job_id).only_of(None if self.sees_all_tenants else self.tenant), row
 
     def choose_tenant(self, name: str) -> None:
         """Look at another tenant from now on."""

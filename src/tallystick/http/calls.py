@@ -84,6 +84,11 @@ class Call(NamedTuple):
         return self._tenant in (ALL_TENANTS, tenant_id)
 
     @property
+    def only_tenant(self) -> str | None:
+        """Return the tenant to whose jobs alone the key may speak; None: to those of all."""
+        return None if self._tenant == ALL_TENANTS else self._tenant
+
+    @property
     def _tenant(self) -> str:
         if self.key is None:
             raise NotKnown

@@ -42,7 +42,7 @@ from tallystick.http.shown import (
     job_shown,
     step_shown,
 )
-from tallystick.store.api import JobRow
+from tallystick.store.api import Bundle, JobRow
 
 Answer = tuple[int, object]
 
@@ -137,7 +137,8 @@ async def cancel(api: Api, call: Call) -> Answer:
     job, row = await find(api, call)
     if asked.force and await asyncio.to_thread(api.protocols.protocol, job.id) is not None:
         forced = act_on(About.JOB, job.id, "cancel", call.who, "by force")
-        await api.write(*noted((CancelProtocol(job.id, force=True),), forced, api.runtime.store))
+        wanted: Bundle = (*job.guard, CancelProtocol(job.id, force=True))
+        await api.write(*noted(wanted, forced, api.runtime.store))
         return await _now(api, job)
     if row.completed_at is None:
         grace = CANCEL_GRACE if asked.grace is None else asked.grace
@@ -188,13 +189,13 @@ async def send(api: Api, call: Call) -> Answer:
 async def find(api: Api, call: Call) -> tuple[Job[Any], JobRow]:
     """Return a job of the key's tenant; that of another tenant is not there.
 
-    Whose a job is never changes, and no identifier is used twice: what is true here is true at the write.
+    What is said to it is judged once more, in the bundle that is written.
     """
     job_id = call.text("job_id")
     row = await asyncio.to_thread(api.runtime.store.job, job_id)
     if row is None or not call.sees(row.tenant_id):
         raise NotFound(f"there is no job {job_id}", job_id=job_id)
-    return api.app.job(job_id), row
+    return api.app.job(job_id).only_of(call.only_tenant), row
 
 
 async def _now(api: Api, job: Job[Any]) -> tuple[int, JobShown]:

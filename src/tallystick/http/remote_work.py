@@ -10,7 +10,7 @@ import msgspec
 from tallystick import crash
 from tallystick.app.remote.redriving import redrive
 from tallystick.core.limits import CALLBACK_BYTES_MAX, JSON_KEYS_MAX, check_size
-from tallystick.core.remote.keys import ALL_TENANTS, listed
+from tallystick.core.remote.keys import listed
 from tallystick.core.remote.plans import Heard, Hearing
 from tallystick.core.remote.reports import REFUSED, ReportAnswer, read_report, told
 from tallystick.core.remote.requests import DeliverDirective, StepFence
@@ -45,8 +45,8 @@ async def command(api: Api, call: Call) -> Answer:
 async def redriven(api: Api, call: Call) -> Answer:
     """Make a new job that asks again for the step of a directive that could not be published."""
     call.form(forms.Nothing)
-    tenant = None if call.sees(ALL_TENANTS) else call.tenant(None)
-    job = await asyncio.to_thread(redrive, api.app, call.text("outbox_id"), tenant)
+    about = (api.app, call.text("outbox_id"), call.only_tenant)
+    job = await asyncio.to_thread(redrive, *about, by=call.who)
     api.news.ring()
     return 202 if job.created else 200, Submitted(job.id, job.created)
 
@@ -98,8 +98,7 @@ class _Poll:
         self._api = api
         self._worker = worker
         self._services = services
-        tenant_id = call.key.tenant_id if call.key is not None else ""
-        self._tenant = None if tenant_id == ALL_TENANTS else tenant_id
+        self._tenant = call.only_tenant
         self._most = asked.max
         self._again = asked.again
         # Whether it was given more before than one answer holds.

@@ -41,7 +41,7 @@ from tallystick.core.requests import (
 )
 from tallystick.core.schedules.rows import Schedule
 from tallystick.core.values import Fence, JobRow
-from tallystick.core.verbs.control_requests import ForkJob, HoldJob, ResumeJob
+from tallystick.core.verbs.control_requests import ForkJob, HoldJob, OfTenant, ResumeJob
 from tallystick.core.watching.acts import About, Act, NoteAct
 from tallystick.core.watching.rows import LeaveWorker, ReportWorker
 from tallystick.core.watching.searching import (
@@ -151,6 +151,7 @@ Primitive: TypeAlias = (
     | ReportWorker
     | LeaveWorker
     | NoteAct
+    | OfTenant
     | RunTx
     | AddKey
     | RevokeKey

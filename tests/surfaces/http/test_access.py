@@ -14,8 +14,10 @@ from tallystick.core.limits import CALLBACK_BYTES_MAX
 from tallystick.core.remote.keys import SCOPES
 from tallystick.core.remote.requests import StepFence
 from tallystick.core.remote.tokens import TOKEN_GRACE_MS
+from tallystick.core.watching.searching import FoundJobs
 from tallystick.http.routes import ENDPOINTS, ApiRoute
-from tests.surfaces.http.served import COMMAND, Client, World, serving, sqlite_url
+from tallystick.store.api import JobRow
+from tests.surfaces.http.served import ALL_SCOPES, COMMAND, Client, World, serving, sqlite_url
 
 PARAMETER = re.compile(r"\{(\w+)\}")
 # What a body has to say, beside what is about the job.
@@ -176,6 +178,39 @@ def test_a_job_of_another_tenant_is_not_there_whatever_is_said(tmp_path: Path):
         for endpoint in LISTS:
             own = (await client(endpoint.method, endpoint.path)).json()
             assert own == {endpoint.path.removeprefix("/v1/"): [], "after": None}
+        assert image(world) == before
+
+    serving(sqlite_url(tmp_path), test)
+
+
+def test_a_job_that_changes_hands_between_the_look_and_the_write_is_not_there(tmp_path: Path):
+    """No identifier is used twice; if one were, what is written would still be judged by the row it meets."""
+
+    async def test(world: World) -> None:
+        store = world.app.runtime().store
+        look = store.job
+
+        def look_of_before(job_id: str) -> JobRow | None:
+            row = look(job_id)
+            return None if row is None else row._replace(tenant_id="acme")
+
+        client, owner = world.known("acme", (*ALL_SCOPES, "admin")), world.known("other")
+        workflow = await job_of(world, "other")
+        command = await owner("POST", "/v1/commands", json={**COMMAND, "tenant_id": "other"})
+        changing = [each for each in OF_A_JOB if "/jobs/{job_id}/" in each.path and each.method == "POST"]
+        asked = [(each, BODIES.get(each.path, {})) for each in changing]
+        asked += [(each, {"force": True}) for each in changing if each.path.endswith("/cancel")]
+        found = FoundJobs([row for row in [look_of_before(workflow)] if row is not None], None)
+        before = image(world)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(store, "job", look_of_before)
+            patch.setattr(store, "jobs_found", lambda *_asked, **_more: found)
+            for (endpoint, body), job_id in product(asked, (workflow, command.json()["jobId"])):
+                answer = await ask(client, endpoint, job_id, json=body)
+                assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND"), name(endpoint)
+            for verb in ("cancel", "pause"):
+                told = await client("POST", "/v1/jobs/bulk", json={"verb": verb, "workflow": "waits"})
+                assert told.json() == {"reached": 0, "passed_by": 1}, verb
         assert image(world) == before
 
     serving(sqlite_url(tmp_path), test)

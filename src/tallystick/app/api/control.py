@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from tallystick.app.replay.context import refuse_inside
 from tallystick.core.lifecycles import JobState
 from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, KEY_CHARS_MAX, check_key, check_storable, clip_text
 from tallystick.core.remote.requests import CancelProtocol
 from tallystick.core.verbs.asking import EndedNow
+from tallystick.core.verbs.control_requests import OfTenant
 from tallystick.core.verbs.holds import Held, Hold, Resumed
 from tallystick.core.watching.acts import About, NoteAct
 from tallystick.engine.failure import Failure
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from tallystick.app.api.runtime import Runtime
 
 T = TypeVar("T")
+Guard: TypeAlias = tuple[OfTenant, ...]
+"""What stands before a request to a job and refuses it if that is another tenant's; nothing: for any job."""
 
 DEFAULT_WHY: Final = "paused by hand"
 _UNKNOWN: Final = "unknown user"
@@ -49,9 +52,9 @@ class Wish(NamedTuple, Generic[T]):
     # What is kept of it, where it has an author.
     act: tuple[NoteAct, ...] = ()
 
-    def said_to(self, store: object) -> Bundle:
-        """Return the bundle as this store takes it."""
-        return noted(self.bundle, self.act, store)
+    def said_to(self, store: object, guard: Guard = ()) -> Bundle:
+        """Return the bundle as this store takes it, behind what refuses it."""
+        return noted((*guard, *self.bundle), self.act, store)
 
 
 def noted(bundle: Bundle, act: tuple[NoteAct, ...], store: object) -> Bundle:
@@ -59,13 +62,18 @@ def noted(bundle: Bundle, act: tuple[NoteAct, ...], store: object) -> Bundle:
     return (*act, *bundle) if isinstance(store, Searched) else bundle
 
 
-def cancelling(job_id: str, grace_ms: int, *, force: bool = False, by: str = "") -> Wish[JobState]:
-    """Return the wish that a job ends: at once if it is not running or by force, else after the grace."""
+def cancelling(
+    job_id: str, grace_ms: int, *, force: bool = False, by: str = "", guard: Guard = ()
+) -> Wish[JobState]:
+    """Return the wish that a job ends: at once if it is not running or by force, else after the grace.
+
+    A protocol job is told in a second bundle, behind the same guard.
+    """
     refuse_inside(f"cancel job {job_id}")
 
     def settle(runtime: Runtime, outcome: Outcome) -> JobState:
         if isinstance(outcome, CancelProtocol):
-            runtime.committer.call((outcome,))
+            runtime.committer.call((*guard, outcome))
             row = runtime.reads.job(job_id)
             return JobState.CANCELLED if row is None else JobState(row.state)
         runtime.notice_cancelled(job_id, ended=isinstance(outcome, EndedNow))

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
 
-from tallystick.app.api.control import DEFAULT_WHY, Wish, cancelling, forking, pausing, resuming, retrying
+from tallystick.app.api.control import (
+    DEFAULT_WHY,
+    Guard,
+    Wish,
+    cancelling,
+    forking,
+    pausing,
+    resuming,
+    retrying,
+)
 from tallystick.app.api.results import EndedJob, not_there
 from tallystick.app.api.retrying import Duration
 from tallystick.app.api.sending import deliver_one, deliver_one_async, signals
@@ -27,6 +36,7 @@ from tallystick.core.audit.job_view import JobView
 from tallystick.core.durations import duration_ms
 from tallystick.core.lifecycles import JobState
 from tallystick.core.limits import PAGE_ROWS_MAX, check_name
+from tallystick.core.verbs.control_requests import OfTenant
 from tallystick.core.verbs.holds import Held, Resumed
 from tallystick.defaults import CANCEL_GRACE
 from tallystick.engine.failure import Failure
@@ -61,6 +71,8 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
     _codec: Callable[[], Codec]
     created: bool
     _raises: tuple[type[Exception], ...] = ()
+    # Whose job it must be for what is said to it; None: any tenant's.
+    _tenant: str | None = None
 
     def __repr__(self) -> str:
         return f"<Job {self.id}>"
@@ -70,6 +82,10 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
 
     def __hash__(self) -> int:
         return hash(self.id)
+
+    def only_of(self, tenant: str | None) -> Job[R_co]:
+        """Return the same job; if it is another tenant's, whatever is to change it is refused: `NotFound`."""
+        return Job(self._runtime, self.id, self._codec, self.created, self._raises, tenant)
 
     def result(self, timeout: Duration | None = None) -> R_co:
         """Wait for the end and return the result, or raise `JobFailed`, `JobCancelled` or `TimeoutError`.
@@ -125,7 +141,7 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         refuse_inside(f"send to job {self.id}")
         runtime = self._runtime()
         (signal,) = signals(runtime, [self.id], name, value, id)
-        return deliver_one(runtime, signal, by)
+        return deliver_one(runtime, signal, by, self.guard)
 
     async def send_aio(
         self,
@@ -139,7 +155,7 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         refuse_inside(f"send to job {self.id}")
         runtime = self._runtime()
         (signal,) = signals(runtime, [self.id], name, value, id)
-        return await deliver_one_async(runtime, signal, by)
+        return await deliver_one_async(runtime, signal, by, self.guard)
 
     def cancel(self, *, grace: Duration = CANCEL_GRACE, force: bool = False, by: str = "") -> JobState:
         """Ask the job to end, and return the state it is in now.
@@ -148,15 +164,15 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         grace to clean up; then it is ended, unless an effect of it is in doubt. With `force` it ends now, and
         such an effect stays open under its key. A job that has ended stays as it is.
         """
-        return self._say(cancelling(self.id, duration_ms(grace), force=force, by=by))
+        return self._say(cancelling(self.id, duration_ms(grace), force=force, by=by, guard=self.guard))
 
     async def cancel_aio(
         self, *, grace: Duration = CANCEL_GRACE, force: bool = False, by: str = ""
     ) -> JobState:
         """Ask the job to end without blocking the event loop."""
         runtime = self._runtime()
-        wish = cancelling(self.id, duration_ms(grace), force=force, by=by)
-        outcome = await runtime.lane().call(wish.said_to(runtime.store))
+        wish = cancelling(self.id, duration_ms(grace), force=force, by=by, guard=self.guard)
+        outcome = await runtime.lane().call(wish.said_to(runtime.store, self.guard))
         # It looks whether the job has ended by this, for calls that wait here.
         return await asyncio.to_thread(wish.settle, runtime, outcome)
 
@@ -318,16 +334,21 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
 
     history_aio = twin_of(history)
 
+    @property
+    def guard(self) -> Guard:
+        """Return what stands before a request to this job."""
+        return () if self._tenant is None else (OfTenant(self.id, self._tenant),)
+
     def _say(self, wish: Wish[T]) -> T:
         runtime = self._runtime()
-        return wish.settle(runtime, runtime.committer.call(wish.said_to(runtime.store)))
+        return wish.settle(runtime, runtime.committer.call(wish.said_to(runtime.store, self.guard)))
 
     async def _say_aio(self, wish: Wish[T]) -> T:
         runtime = self._runtime()
-        return wish.settle(runtime, await runtime.lane().call(wish.said_to(runtime.store)))
+        return wish.settle(runtime, await runtime.lane().call(wish.said_to(runtime.store, self.guard)))
 
     def _after(self, forked: Forked) -> Job[R_co]:
-        return Job(self._runtime, forked.job_id, self._codec, forked.created, self._raises)
+        return Job(self._runtime, forked.job_id, self._codec, forked.created, self._raises, self._tenant)
 
     def _looked_up(self, timeout_ms: int | None = None) -> EndedJob | None:
         """Return how the job ended, by its row: where it may not exist, or no look would come in time."""

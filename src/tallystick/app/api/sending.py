@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from tallystick.app.api.control import act_on, noted
+from tallystick.app.api.control import Guard, act_on, noted
 from tallystick.app.values.codec import encode
 from tallystick.core.limits import PAYLOAD_BYTES_MAX, check_key, check_name, check_text
 from tallystick.core.pictures import signal_of
@@ -43,12 +43,12 @@ def signals(
     ]
 
 
-def deliver_one(runtime: Runtime, message: Deliver, by: str = "") -> Delivered:
+def deliver_one(runtime: Runtime, message: Deliver, by: str = "", guard: Guard = ()) -> Delivered:
     """Store a message and wake its job; an idle worker of this process claims it in the same flush.
 
     With an author it is an act, which is kept in the same bundle.
     """
-    request = runtime.committer.blocked(_said(runtime, message, by))
+    request = runtime.committer.blocked(_said(runtime, message, by, guard))
     worker = runtime.worker
     claiming = False
     if worker is None or not worker.idle:
@@ -59,19 +59,23 @@ def deliver_one(runtime: Runtime, message: Deliver, by: str = "") -> Delivered:
     return delivered
 
 
-async def deliver_one_async(runtime: Runtime, message: Deliver, by: str = "") -> Delivered:
+async def deliver_one_async(runtime: Runtime, message: Deliver, by: str = "", guard: Guard = ()) -> Delivered:
     """Do the same without blocking the event loop."""
-    bundle = await asyncio.to_thread(_said, runtime, message, by) if by else (message,)
+    bundle: Bundle = (*guard, message)
+    if by:
+        bundle = await asyncio.to_thread(_said, runtime, message, by, guard)
     outcome = await runtime.lane().call(bundle)
     (delivered,) = _delivered(runtime, [message], [0], [outcome])
     return delivered
 
 
-def _said(runtime: Runtime, message: Deliver, by: str) -> Bundle:
+def _said(runtime: Runtime, message: Deliver, by: str, guard: Guard) -> Bundle:
     """Return the bundle of a message: with who sent it, if that is known and there is such a job."""
     if not by or runtime.reads.job(message.job_id) is None:
-        return (message,)
-    return noted((message,), act_on(About.JOB, message.job_id, "send", by, message.name), runtime.store)
+        return (*guard, message)
+    return noted(
+        (*guard, message), act_on(About.JOB, message.job_id, "send", by, message.name), runtime.store
+    )
 
 
 def send_or_start(runtime: Runtime, submission: Submission, name: str, value: object) -> tuple[str, bool]:

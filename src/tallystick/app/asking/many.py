@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Self, TypedDict, TypeVar, Unpack
 
-from tallystick.app.api.control import Wish, cancelling, pausing, resuming, retrying, state_named
+from tallystick.app.api.control import Guard, Wish, cancelling, pausing, resuming, retrying, state_named
 from tallystick.app.api.retrying import Duration
 from tallystick.app.api.runtime import Runtime
 from tallystick.app.replay.context import refuse_inside
@@ -18,6 +18,7 @@ from tallystick.app.running.twins import twin_of
 from tallystick.core.durations import duration_ms
 from tallystick.core.lifecycles import JOB, JobState
 from tallystick.core.limits import check_name, check_storable
+from tallystick.core.verbs.control_requests import OfTenant
 from tallystick.core.verbs.holds import Held, Resumed
 from tallystick.core.watching.searching import JobSearch
 from tallystick.defaults import CANCEL_GRACE, TENANT
@@ -153,7 +154,7 @@ class Many(ABC):
         grace_ms = duration_ms(grace)
         asked = (JobState.CANCELLED, JobState.CANCELLING)
         return self._say(
-            lambda row: cancelling(row.job_id, grace_ms, by=by),
+            lambda row: cancelling(row.job_id, grace_ms, by=by, guard=_guard(which, row)),
             lambda state: state in asked,
             _among(which, OPEN),
         )
@@ -204,11 +205,14 @@ class Many(ABC):
         runtime, count, passed_by = self.runtime(), 0, 0
         # All are found before the first is spoken to: what a retry makes is not retried by the same call.
         # What is kept of each is what to say to it, not its row.
-        wishes = [wish for row in matching(runtime, which) if (wish := wish_of(row)) is not None]
+        found = ((row, wish_of(row)) for row in matching(runtime, which))
+        wishes = [(wish, _guard(which, row)) for row, wish in found if wish is not None]
         for start in range(0, len(wishes), _PAGE):
             page = wishes[start : start + _PAGE]
-            outcomes = runtime.committer.call_all([wish.said_to(runtime.store) for wish in page])
-            for wish, outcome in zip(page, outcomes, strict=True):
+            outcomes = runtime.committer.call_all(
+                [wish.said_to(runtime.store, guard) for wish, guard in page]
+            )
+            for (wish, _before), outcome in zip(page, outcomes, strict=True):
                 if isinstance(outcome, _PASSED_BY):
                     passed_by += 1
                 elif isinstance(outcome, BaseException):
@@ -235,6 +239,12 @@ def in_reach(runtime: Runtime, verb: str, which: Which) -> Iterator[JobRow]:
     for row in matching(runtime, _among(which, states)):
         if (verb != "resume" or row.hold is not None) and (verb != "retry" or row.retried_as is None):
             yield row
+
+
+def _guard(which: Which, row: JobRow) -> Guard:
+    """Return what stands before a request to a job that was found for a tenant."""
+    tenant = which["search"].tenant_id if "search" in which else None
+    return () if tenant is None else (OfTenant(row.job_id, tenant),)
 
 
 def _among(which: Which, states: Sequence[JobState]) -> Which:

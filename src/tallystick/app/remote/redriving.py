@@ -31,7 +31,7 @@ def redrive(tally: Tally, outbox_id: str, tenant: str | None = None, *, by: str 
             f"there is no directive {outbox_id[:200]}; `tally outbox list` shows them", outbox_id=outbox_id
         )
     _refuse_living(row)
-    job = tally.job(row.job_id)
+    job = tally.job(row.job_id).only_of(tenant)
     book = inspection.book(row.job_id)
     dimension, name, occurrence = place_of_step(row.step_id) or (0, row.step_id, 1)
     if book is None:

@@ -6,6 +6,22 @@ from typing import NamedTuple
 
 from tallystick.core.json_forms.canonical import content_hash
 from tallystick.core.verbs.holds import Hold
+from tallystick.errors import NotFound
+
+
+class OfTenant(NamedTuple):
+    """Refuse the rest of the bundle with `NotFound` unless the job belongs to this tenant; write nothing.
+
+    It stands before what a client says to a job: whose the job is, is judged where that is written.
+    """
+
+    job_id: str
+    tenant_id: str
+
+    def judge(self, owner: str | None) -> None:
+        """Raise `NotFound` for the job of another tenant, as for one that is not there (None)."""
+        if owner != self.tenant_id:
+            raise NotFound(f"there is no job {self.job_id}", job_id=self.job_id)
 
 
 class HoldJob(NamedTuple):

@@ -17,6 +17,7 @@ from tallystick.core.remote.listing import StepRow, protocol_page
 from tallystick.core.remote.plans import Hearing
 from tallystick.core.remote.requests import CancelProtocol, ProtocolRequest, RenewStep, SubmitCommand
 from tallystick.core.remote.rows import OutboxRow, ProtocolPicture
+from tallystick.core.verbs.control_requests import OfTenant
 from tallystick.errors import BadInput, NotFound, StoreMissing, TallyError
 from tallystick.store.api import (
     Bundle,
@@ -125,6 +126,11 @@ class AzureStore(DueReads, NoWorkflows):
         return outcomes
 
     def _outcome(self, bundle: Bundle) -> Asking[Outcome]:
+        if isinstance(bundle[0], OfTenant):
+            # A job is never removed here, and never changes hands: this stays true until the write.
+            owner = yield from reading.one_job(bundle[0].job_id)
+            bundle[0].judge(None if owner is None else owner.tenant_id)
+            bundle = bundle[1:]
         request, here = bundle[0], Here(self.now, self._ids.token())
         if is_protocol(bundle):
             if isinstance(request, SubmitCommand):
@@ -250,6 +256,8 @@ class AzureStore(DueReads, NoWorkflows):
 def _line(bundle: Bundle, at: int) -> str:
     """Return what requests have in common that are carried out one after the other."""
     request = bundle[0]
+    if isinstance(request, OfTenant):
+        return request.job_id
     if not is_protocol(bundle):
         return f"key\0{request.kid}" if isinstance(request, AddKey | RevokeKey) else f"alone\0{at}"
     if isinstance(request, SubmitCommand):

@@ -20,7 +20,7 @@ from tallystick.store.refusals import Refused, stale
 
 # Statements after which there may be work for a worker.
 WAKING = ("insert_fork", "put_queue")
-# What may append to the chain of acts: it stands first in its bundle.
+# What may append to the chain of acts.
 _APPENDING: Final = frozenset({NoteAct, SettleEffect})
 
 _encode = msgspec.json.Encoder().encode
@@ -37,7 +37,7 @@ class Times(NamedTuple):
 def begin_batch(connection: Talk, address: Address, batch: Sequence[Bundle]) -> None:
     """Begin; the end of the chain of acts is held first, so that its holder never waits for a row."""
     begin(connection, address)
-    if any(type(bundle[0]) in _APPENDING for bundle in batch):
+    if not all(_APPENDING.isdisjoint(map(type, bundle)) for bundle in batch):
         connection.execute(sql("hold_acts"))
 
 

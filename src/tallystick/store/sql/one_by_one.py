@@ -8,6 +8,7 @@ from typing import Any, Final
 from tallystick.core.effects.requests import PruneEffects
 from tallystick.core.queues.reusing import TakeKey
 from tallystick.core.queues.rows import SaveQueue
+from tallystick.core.verbs.control_requests import OfTenant
 from tallystick.core.watching.acts import NoteAct
 from tallystick.core.watching.rows import LeaveWorker, ReportWorker
 from tallystick.store.api import (
@@ -27,7 +28,7 @@ from tallystick.store.sql.hooking import take_hook, tell_hook
 from tallystick.store.sql.queueing.keys_of_jobs import take_key
 from tallystick.store.sql.queueing.rows import save_queue
 from tallystick.store.sql.schedules import write_schedule
-from tallystick.store.sql.watching import leave_worker, note_act, report_worker
+from tallystick.store.sql.watching import check_owner, leave_worker, note_act, report_worker
 
 ONE_BY_ONE: Final[dict[type[Primitive], tuple[str, Callable[[Any, Any], Outcome]]]] = {
     ForkJob: ("fork", fork_job),
@@ -43,5 +44,7 @@ ONE_BY_ONE: Final[dict[type[Primitive], tuple[str, Callable[[Any, Any], Outcome]
     ReportWorker: ("worker", report_worker),
     LeaveWorker: ("worker", leave_worker),
     NoteAct: ("act", note_act),
+    # It writes nothing, and stands beside the act.
+    OfTenant: ("act", check_owner),
 }
 """The name of the crash points of each, and what writes it in an open transaction."""

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from tallystick.core.audit.book import Kept
 from tallystick.core.audit.removals import LogEnd
 from tallystick.core.effects.rows import EffectRow
+from tallystick.core.verbs.control_requests import OfTenant
 from tallystick.core.verbs.holds import Hold
 from tallystick.core.watching.acts import About, Act, NoteAct, line_of
 from tallystick.core.watching.rows import (
@@ -92,6 +93,12 @@ def note_act(batch: OpenTransaction, request: NoteAct) -> None:
     """Keep what a person does in this bundle."""
     end = [LogEnd._make(row) for row in batch.rows("acts_end", ())]
     batch.run("insert_act", line_of(request, end[0] if end else LogEnd(), batch.wall))
+
+
+def check_owner(batch: OpenTransaction, request: OfTenant) -> None:
+    """Refuse the bundle if the job is not of the tenant that it is for; its row stays until the commit."""
+    found = batch.rows("owner", (request.job_id,))
+    request.judge(str(found[0][0]) if found else None)
 
 
 class SearchReads(ABC):

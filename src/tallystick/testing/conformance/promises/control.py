@@ -7,6 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tallystick.core.effects.requests import Says, SettleEffect
+from tallystick.core.lifecycles import JobState
+from tallystick.core.verbs.control_requests import OfTenant
 from tallystick.core.verbs.holds import Held, Hold, Resumed
 from tallystick.errors import (
     IdempotencyConflict,
@@ -17,8 +20,10 @@ from tallystick.errors import (
     StaleLease,
 )
 from tallystick.store.api import (
+    Bundle,
     CancelJob,
     ClaimedJob,
+    Deliver,
     Existing,
     Fact,
     Forked,
@@ -29,6 +34,7 @@ from tallystick.store.api import (
 )
 from tallystick.store.api import RecordEvent as Note
 from tallystick.testing.conformance.drafts import (
+    FRESH,
     LEASE_MS,
     bundles,
     check_chain,
@@ -92,6 +98,39 @@ class Holds:
         history = subject.store.history("one")
         assert [event.type for event in history] == ["submit", "hold", "resume", "claim", "return"]
         check_chain(history)
+
+    def test_what_is_said_for_another_tenant_is_refused_where_it_is_written(self, subject: Subject) -> None:
+        store = subject.store
+        held = recorded(subject, "charge")
+        job_id = held.fence.job_id
+        done(store, fail(held, subject.clock))
+        waits = submission(subject.clock)
+        done(store, waits)
+        open_id = waits.job.job_id
+        said = [
+            (open_id, pause(open_id)),
+            (open_id, Deliver(f"{open_id}:s1", open_id, "signal", "go", "1")),
+            (open_id, CancelJob(open_id, 0)),
+            (open_id, SettleEffect(open_id, Says.RETRY, "ann")),
+            (job_id, ForkJob(job_id, FRESH.new(), ("charge", 1))),
+            (job_id, ForkJob(job_id, FRESH.new(), None, retry=True)),
+        ]
+        before = [subject.books(each) for each in (job_id, open_id)]
+        for name, request in said:
+            refused = outcome_of(store, OfTenant(name, "other"), request)
+            absent = outcome_of(store, OfTenant("no-such-job", "other"), request)
+            assert isinstance(refused, NotFound), request
+            assert str(refused).replace(name, "") == str(absent).replace("no-such-job", "")
+        together = bundles(*(submission(subject.clock) for _ in range(3)))
+        others: list[Bundle] = [(OfTenant(open_id, "other"), pause(open_id)), *together]
+        refused, *rest = store.apply(others)
+        assert isinstance(refused, NotFound)
+        assert not any(isinstance(each, BaseException) for each in rest)
+        assert [subject.books(each) for each in (job_id, open_id)] == before
+        assert done(store, OfTenant(open_id, "default"), pause(open_id)) is Held.HELD
+        assert done(store, OfTenant(open_id, "default"), CancelJob(open_id, 0)) == JobState.CANCELLED
+        forked = done(store, OfTenant(job_id, "default"), said[-1][1])
+        assert isinstance(forked, Forked)
 
     def test_repeating_a_wish_changes_nothing(self, subject: Subject) -> None:
         done(subject.store, submission(subject.clock, "one"))

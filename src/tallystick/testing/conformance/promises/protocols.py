@@ -19,9 +19,11 @@ from tallystick.core.remote.requests import (
     RenewStep,
     SubmitCommand,
 )
+from tallystick.core.verbs.control_requests import OfTenant
 from tallystick.engine.committer import Committer
+from tallystick.errors import NotFound
 from tallystick.store.api import Existing, Outcome, Protocols
-from tallystick.testing.conformance.drafts import FRESH, bundles, outcome_of
+from tallystick.testing.conformance.drafts import FRESH, bundles, done, outcome_of
 from tallystick.testing.conformance.pictures import (
     DirectivePicture,
     JobPicture,
@@ -217,6 +219,22 @@ class ProtocolCallbacks:
         assert len(subject.store.history(run.job_id)) == facts
         run.apply(CancelProtocol(run.job_id))
         run.same(RenewStep(run.fence), Heard.CANCELLING)
+
+    def test_a_cancellation_for_another_tenant_changes_nothing(self, subject: Subject) -> None:
+        run = RunningProtocol(subject)
+        before = run.images()
+        for force in (False, True):
+            refused = outcome_of(
+                subject.store, OfTenant(run.job_id, "stranger"), CancelProtocol(run.job_id, force)
+            )
+            assert isinstance(refused, NotFound)
+        assert isinstance(
+            outcome_of(subject.store, OfTenant("nowhere", "stranger"), CancelProtocol("nowhere")), NotFound
+        )
+        assert run.images() == before
+        own = OfTenant(run.job_id, run.picture.job.tenant_id)
+        done(subject.store, own, CancelProtocol(run.job_id, force=True))
+        assert run.states()[0] == "CANCELLED"
 
     @EACH_WAY
     def test_no_ack_and_no_result_three_times_end_the_job(self, subject: Subject, policy: Policy) -> None:
