@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import schemathesis
@@ -17,9 +19,11 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from tallystick.app.remote.api_keys import make_key
+from tallystick.core.remote.plans import Hearing
+from tallystick.core.remote.requests import DeliverDirective, StepFence
 from tallystick.http import http_app
 from tallystick.http.routes import ENDPOINTS, ApiRoute
-from tests.surfaces.http.served import make_app, sqlite_url
+from tests.surfaces.http.served import COMMAND, make_app, sqlite_url
 
 SCOPES = ("jobs:read", "jobs:write", "work", "admin")
 CHECKS = [
@@ -32,6 +36,7 @@ MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
 HOST = "localhost"
 # What takes something can be asked in two ways: as the document says, and not.
 ASKED = [endpoint for endpoint in ENDPOINTS if endpoint.scope or endpoint.reporter]
+TOGETHER = "/v1/callbacks"
 PER_ROUTE = 4
 PER_ROUTE_LONG = 600
 
@@ -45,13 +50,33 @@ class Fuzzed:
         _kept, self.key = make_key(runtime.committer, runtime.ids, "acme", SCOPES, ("ocr", "embed"))
         workflow = self.app.workflows["doubled", ""]
         self.job_id = workflow.opts(tenant="acme").submit(1).id
-        api = http_app(self.app, hosts=[HOST], in_flight_max=10**9, open_docs=True)
-        self.schema = schemathesis.openapi.from_asgi("/openapi.json", api, headers={"Host": HOST})
+        self.http = http_app(self.app, hosts=[HOST], in_flight_max=10**9, open_docs=True)
+        self.schema = schemathesis.openapi.from_asgi("/openapi.json", self.http, headers={"Host": HOST})
+        self.answers: Counter[tuple[str, int]] = Counter()
+
+    def attempt(self) -> tuple[dict[str, Any], str]:
+        """Return what a report has to say of a new attempt that is out, and the token of that attempt."""
+        runtime = self.app.runtime()
+        command = {**COMMAND, "payload": {"page": runtime.ids.new()}}
+        job_id = self.app.command(command).id
+        outcome = runtime.committer.call((DeliverDirective(job_id, "ocr", 1, "w"),))
+        assert isinstance(outcome, Hearing), outcome
+        picture = self.http.api.protocols.protocol(job_id)
+        assert picture is not None
+        step = picture.steps[0]
+        fence = StepFence(job_id, "ocr", 1, step.lease_id)
+        token = self.http.api.token("acme", fence, step.lease_expires_at or 0)
+        return {"jobId": job_id, "stepId": "ocr", "attempt_no": 1, "lease_id": step.lease_id}, token
 
     def ask(self, endpoint: ApiRoute, mode: GenerationMode, examples: int) -> int:
-        """Ask one route so often, and return how many requests were made."""
+        """Ask one route so often, and return how many requests were made.
+
+        A report is about an attempt that is out, with the token of that attempt: two of three about one that
+        has had reports. Every sixth brings a key instead, and is turned away at the door.
+        """
         operation = self.schema[endpoint.path][endpoint.method]
         made = 0
+        about, token = self.attempt() if endpoint.reporter else ({}, "")
 
         @settings(
             max_examples=examples,
@@ -63,15 +88,28 @@ class Fuzzed:
         )
         @given(case=operation.as_strategy(mode))
         def asked(case: schemathesis.Case) -> None:
-            nonlocal made
+            nonlocal made, about, token
             made += 1
             if case.query and "wait" in case.query:
                 case.query["wait"] = 0  # nobody waits here
             if made % 2 and "job_id" in (case.path_parameters or {}):
                 case.path_parameters["job_id"] = self.job_id
-            headers = {"Host": HOST, "Authorization": f"Bearer {self.key}"}
+            bearer = self.key
+            if endpoint.reporter and made % 6:
+                if made % 3 == 1:
+                    about, token = self.attempt()
+                bearer = token
+                if isinstance(case.body, dict):
+                    case.body.update(about)
+            if endpoint.path == TOGETHER and isinstance(case.body, dict):
+                for each in case.body.get("reports") or ():
+                    if isinstance(each, dict) and isinstance(each.get("report"), dict):
+                        about, each["token"] = self.attempt()
+                        each["report"].update(about)
+            headers = {"Host": HOST, "Authorization": f"Bearer {bearer}"}
             response = case.call(headers=headers)
             case.validate_response(response, checks=CHECKS)
+            self.answers[endpoint.path, response.status_code] += 1
 
         asked()
         return made
@@ -84,13 +122,25 @@ def fuzzed(tmp_path: Path) -> Iterator[Fuzzed]:
     made.app.close()
 
 
+def check_reports(fuzzed: Fuzzed) -> None:
+    """Insist that reports on every route came behind the door."""
+    reported = [endpoint.path for endpoint in ASKED if endpoint.reporter]
+    assert all((path, 200) in fuzzed.answers for path in reported), fuzzed.answers
+
+
 @pytest.mark.slow
 def test_the_api_answers_as_its_document_says(fuzzed: Fuzzed):
     for endpoint in ASKED:
         for mode in MODES:
             fuzzed.ask(endpoint, mode, PER_ROUTE)
+    check_reports(fuzzed)
 
 
 @pytest.mark.long
 def test_the_api_answers_as_its_document_says_20_000_times(fuzzed: Fuzzed):
-    assert sum(fuzzed.ask(endpoint, mode, PER_ROUTE_LONG) for endpoint in ASKED for mode in MODES) >= 20_000
+    made = sum(fuzzed.ask(endpoint, mode, PER_ROUTE_LONG) for endpoint in ASKED for mode in MODES)
+    assert made >= 20_000
+    print(made, "requests", sorted(fuzzed.answers.items()))  # noqa: T201 (the figure of a long run)
+    check_reports(fuzzed)
+    reported = [endpoint.path for endpoint in ASKED if endpoint.reporter]
+    assert all((path, 422) in fuzzed.answers for path in reported), fuzzed.answers
