@@ -126,12 +126,13 @@ class AzureStore(DueReads, NoWorkflows):
         return outcomes
 
     def _outcome(self, bundle: Bundle) -> Asking[Outcome]:
-        if isinstance(bundle[0], OfTenant):
+        request, *rest = bundle
+        if isinstance(request, OfTenant):
             # A job is never removed here, and never changes hands: this stays true until the write.
-            owner = yield from reading.one_job(bundle[0].job_id)
-            bundle[0].judge(None if owner is None else owner.tenant_id)
-            bundle = bundle[1:]
-        request, here = bundle[0], Here(self.now, self._ids.token())
+            owner = yield from reading.one_job(request.job_id)
+            request.judge(None if owner is None else owner.tenant_id)
+            return (yield from self._outcome(tuple(rest)))
+        here = Here(self.now, self._ids.token())
         if is_protocol(bundle):
             if isinstance(request, SubmitCommand):
                 return (yield from self._submit(request, here))
