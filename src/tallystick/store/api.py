@@ -73,7 +73,7 @@ from tallystick.core.values import (
     Wait,
     Wake,
 )
-from tallystick.core.verbs.control_requests import Forked, ForkJob, HoldJob, ResumeJob
+from tallystick.core.verbs.control_requests import Forked, ForkJob, HoldJob, OfTenant, ResumeJob
 from tallystick.store.inspection import Inspection
 from tallystick.store.primitives import (
     Bundle,
@@ -126,6 +126,7 @@ __all__ = [
     "ManyWriters",
     "NewJob",
     "NewLease",
+    "OfTenant",
     "OpenWait",
     "Opened",
     "Outcome",

@@ -14,7 +14,6 @@ from tallystick.core.lifecycles import JobState
 from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, KEY_CHARS_MAX, check_key, check_storable, clip_text
 from tallystick.core.remote.requests import CancelProtocol
 from tallystick.core.verbs.asking import EndedNow
-from tallystick.core.verbs.control_requests import OfTenant
 from tallystick.core.verbs.holds import Held, Hold, Resumed
 from tallystick.core.watching.acts import About, NoteAct
 from tallystick.engine.failure import Failure
@@ -27,6 +26,7 @@ from tallystick.store.api import (
     ForkJob,
     HoldJob,
     JobRow,
+    OfTenant,
     Outcome,
     ResumeJob,
     Searched,

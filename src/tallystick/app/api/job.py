@@ -36,13 +36,12 @@ from tallystick.core.audit.job_view import JobView
 from tallystick.core.durations import duration_ms
 from tallystick.core.lifecycles import JobState
 from tallystick.core.limits import PAGE_ROWS_MAX, check_name
-from tallystick.core.verbs.control_requests import OfTenant
 from tallystick.core.verbs.holds import Held, Resumed
 from tallystick.defaults import CANCEL_GRACE
 from tallystick.engine.failure import Failure
 from tallystick.engine.view import view_of
 from tallystick.errors import JobCancelled, JobFailed, TallyError
-from tallystick.store.api import Delivered
+from tallystick.store.api import Delivered, OfTenant
 
 if TYPE_CHECKING:
     from tallystick.app.api.runtime import Runtime

@@ -18,12 +18,11 @@ from tallystick.app.running.twins import twin_of
 from tallystick.core.durations import duration_ms
 from tallystick.core.lifecycles import JOB, JobState
 from tallystick.core.limits import check_name, check_storable
-from tallystick.core.verbs.control_requests import OfTenant
 from tallystick.core.verbs.holds import Held, Resumed
 from tallystick.core.watching.searching import JobSearch
 from tallystick.defaults import CANCEL_GRACE, TENANT
 from tallystick.errors import BadInput, JobEnded, KeyMoved, NotFailed, NotFound
-from tallystick.store.api import JobRow, searched
+from tallystick.store.api import JobRow, OfTenant, searched
 
 T = TypeVar("T")
 

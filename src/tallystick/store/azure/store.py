@@ -17,7 +17,6 @@ from tallystick.core.remote.listing import StepRow, protocol_page
 from tallystick.core.remote.plans import Hearing
 from tallystick.core.remote.requests import CancelProtocol, ProtocolRequest, RenewStep, SubmitCommand
 from tallystick.core.remote.rows import OutboxRow, ProtocolPicture
-from tallystick.core.verbs.control_requests import OfTenant
 from tallystick.errors import BadInput, NotFound, StoreMissing, TallyError
 from tallystick.store.api import (
     Bundle,
@@ -25,6 +24,7 @@ from tallystick.store.api import (
     ClaimJobs,
     Existing,
     JobRow,
+    OfTenant,
     Outcome,
     RenewLeases,
     StoredEvent,

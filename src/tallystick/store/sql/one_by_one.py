@@ -8,12 +8,12 @@ from typing import Any, Final
 from tallystick.core.effects.requests import PruneEffects
 from tallystick.core.queues.reusing import TakeKey
 from tallystick.core.queues.rows import SaveQueue
-from tallystick.core.verbs.control_requests import OfTenant
 from tallystick.core.watching.acts import NoteAct
 from tallystick.core.watching.rows import LeaveWorker, ReportWorker
 from tallystick.store.api import (
     DropSchedule,
     ForkJob,
+    OfTenant,
     Outcome,
     Primitive,
     PruneJobs,

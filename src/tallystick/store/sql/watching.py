@@ -10,7 +10,6 @@ from typing import Any, Final, NamedTuple
 from tallystick.core.audit.book import Kept
 from tallystick.core.audit.removals import LogEnd
 from tallystick.core.effects.rows import EffectRow
-from tallystick.core.verbs.control_requests import OfTenant
 from tallystick.core.verbs.holds import Hold
 from tallystick.core.watching.acts import About, Act, NoteAct, line_of
 from tallystick.core.watching.rows import (
@@ -35,7 +34,7 @@ from tallystick.core.watching.searching import (
     JobSearch,
     SearchWalk,
 )
-from tallystick.store.api import JobRow
+from tallystick.store.api import JobRow, OfTenant
 from tallystick.store.inspection import Inspection
 from tallystick.store.sql.reads import NEWEST, listed
 from tallystick.store.writing import OpenTransaction

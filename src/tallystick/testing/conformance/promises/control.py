@@ -9,7 +9,6 @@ import pytest
 
 from tallystick.core.effects.requests import Says, SettleEffect
 from tallystick.core.lifecycles import JobState
-from tallystick.core.verbs.control_requests import OfTenant
 from tallystick.core.verbs.holds import Held, Hold, Resumed
 from tallystick.errors import (
     IdempotencyConflict,
@@ -30,6 +29,7 @@ from tallystick.store.api import (
     ForkJob,
     HoldJob,
     Interrupted,
+    OfTenant,
     ResumeJob,
 )
 from tallystick.store.api import RecordEvent as Note

@@ -19,10 +19,9 @@ from tallystick.core.remote.requests import (
     RenewStep,
     SubmitCommand,
 )
-from tallystick.core.verbs.control_requests import OfTenant
 from tallystick.engine.committer import Committer
 from tallystick.errors import NotFound
-from tallystick.store.api import Existing, Outcome, Protocols
+from tallystick.store.api import Existing, OfTenant, Outcome, Protocols
 from tallystick.testing.conformance.drafts import FRESH, bundles, done, outcome_of
 from tallystick.testing.conformance.pictures import (
     DirectivePicture,
