@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from tallystick.store.api import Outcome, Pruned, PruneJobs, SubmitJob
+from tallystick.store.api import HeldUp, Outcome, Pruned, PruneJobs, SubmitJob
 from tallystick.testing.conformance.drafts import claim, claimed, done, finish, submission
 from tests.patience import wait_until
 from tests.postgres.subject import PostgresSubject
@@ -57,7 +57,11 @@ def test_a_flush_whose_key_is_pruned_meanwhile_is_begun_again(subject: PostgresS
         with gate(subject):
             flush = thread.submit(store.apply, batch)
             prune_at_gate(subject)
-        assert flush.result(SECONDS) == [None, None]
+        came = flush.result(SECONDS)
+    # If the gate was shut for longer than a bundle may keep others waiting, the committer sends it again.
+    if isinstance(came[0], HeldUp):
+        came = [*store.apply(batch[:1]), *came[1:]]
+    assert came == [None, None]
     assert len(subject.rows("jobs")) == len(subject.rows("events")) == 2
     store.close()
 
