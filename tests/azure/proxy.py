@@ -1,4 +1,4 @@
-"""Between a program and the service: it says that the service is busy, or keeps answers to itself."""
+"""Between a program and the service: it says that the service is busy, or keeps answers, or half of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from aiohttp import ClientSession, web
 from yarl import URL
 
-OK, BUSY, LOST = "ok", "busy", "lost"
+OK, BUSY, LOST, TORN = "ok", "busy", "lost", "torn"
 
 
 class Proxy:
@@ -62,7 +62,20 @@ class Proxy:
             if fate == LOST and request.transport is not None:
                 request.transport.abort()
             headers = {name: value for name, value in answer.headers.items() if name not in _HOP}
+            if fate == TORN and len(said) > 1:
+                return await self._torn(request, answer.status, headers, said)
             return web.Response(status=answer.status, body=said, headers=headers)
+
+    async def _torn(
+        self, request: web.Request, status: int, headers: dict[str, str], said: bytes
+    ) -> web.StreamResponse:
+        """Send the head and half of the body of an answer, and no more."""
+        half = web.StreamResponse(status=status, headers={**headers, "Content-Length": str(len(said))})
+        await half.prepare(request)
+        await half.write(said[: len(said) // 2])
+        if request.transport is not None:
+            request.transport.close()
+        return half
 
 
 _HOP = {"Transfer-Encoding", "Content-Length", "Connection", "Keep-Alive"}

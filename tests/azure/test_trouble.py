@@ -17,14 +17,14 @@ from tallystick.core.lifecycles import JOB, JobState
 from tallystick.core.remote.plans import Heard, Hearing
 from tallystick.core.remote.requests import AckStep, AnswerStep, CancelProtocol, MarkSent
 from tallystick.engine.audit.jobs import audit
-from tallystick.errors import StoreBusy
+from tallystick.errors import StoreBusy, StoreError
 from tallystick.store.azure import client
 from tallystick.store.azure.store import AzureStore
 from tallystick.testing.azurite_server import Azurite
 from tallystick.testing.conformance.drafts import FRESH, done
 from tallystick.testing.conformance.protocol_runs import OK, RunningProtocol, command
 from tests.azure.emulator import fresh_prefix
-from tests.azure.proxy import BUSY, LOST, Proxy, between
+from tests.azure.proxy import BUSY, LOST, TORN, Proxy, between
 from tests.azure.proxy import OK as FINE
 from tests.azure.subject import AzureSubject
 from tests.azure.worlds import judge, run_out
@@ -47,7 +47,7 @@ def troubled(azurite: Azurite, proxy: Proxy) -> Iterator[AzureSubject]:
     made.close()
 
 
-@pytest.mark.parametrize("fate", [BUSY, LOST])
+@pytest.mark.parametrize("fate", [BUSY, LOST, TORN])
 @pytest.mark.parametrize("every", [2, 3])
 def test_a_job_comes_to_its_end_through_a_service_that_is_in_trouble(
     troubled: AzureSubject, proxy: Proxy, fate: str, every: int
@@ -63,6 +63,25 @@ def test_a_job_comes_to_its_end_through_a_service_that_is_in_trouble(
     assert run.states() == ("SUCCEEDED", ["SUCCEEDED", "SUCCEEDED"])
     assert [fact.type for fact in troubled.store.history(run.job_id)].count("result") == 2
     judge(troubled)
+
+
+@pytest.mark.parametrize("fate", [BUSY, LOST, TORN])
+def test_the_tables_are_made_by_a_service_that_is_in_trouble(azurite: Azurite, proxy: Proxy, fate: str):
+    proxy.decide = lambda number: fate if number % 2 else FINE
+    made = AzureSubject(azurite.url(fresh_prefix()))
+    assert proxy.troubles > 3
+    RunningProtocol(made)
+    made.close()
+
+
+@pytest.mark.parametrize("create", [True, False])
+def test_a_right_that_cannot_sign_is_told_at_once(azurite: Azurite, create: bool):
+    wrong = azurite.connection().replace(azurite.key, "no-key-at-all!")
+    for _time in range(2):
+        with pytest.raises(StoreError, match="AzureSigningError") as refused:
+            AzureStore(azurite.url("never"), SystemClock(), create=create, credential=wrong)
+        assert not isinstance(refused.value, StoreBusy)
+        assert "no-key" not in str(refused.value)
 
 
 def test_a_service_that_stays_busy_is_told_and_nothing_is_half_done(

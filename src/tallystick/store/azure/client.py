@@ -9,13 +9,20 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, Protocol, TypeVar, assert_never
 
 from aiohttp import ClientSession, TCPConnector
 from azure.core import MatchConditions
-from azure.core.exceptions import AzureError, HttpResponseError, ResourceExistsError
+from azure.core.exceptions import (
+    AzureError,
+    HttpResponseError,
+    IncompleteReadError,
+    ResourceExistsError,
+    ServiceResponseError,
+)
 from azure.core.pipeline.transport import AioHttpTransport
 from azure.data.tables import EdmType, EntityProperty, UpdateMode
 
@@ -77,6 +84,17 @@ class Carrier(Protocol):
         ...
 
 
+class _Transport(AioHttpTransport):  # type: ignore[misc]  # it is optional there, so without a type
+    """The library's own; it stumbles further up over half of an answer, which is none."""
+
+    async def send(self, *about: Any, **more: Any) -> Any:  # noqa: ANN401 (as the library has it)
+        """Send a request."""
+        try:
+            return await super().send(*about, **more)
+        except IncompleteReadError as torn:
+            raise ServiceResponseError(str(torn)) from torn
+
+
 class Client:
     """The service at one address; called from any thread."""
 
@@ -99,7 +117,7 @@ class Client:
         self, credential: object | None
     ) -> tuple[Any, dict[str, Any], asyncio.Semaphore, object | None]:
         pool = ClientSession(connector=TCPConnector(limit=AT_ONCE_MAX))
-        transport = AioHttpTransport(session=pool, session_owner=True)
+        transport = _Transport(session=pool, session_owner=True)
         options = {"retry_total": 0, "connection_timeout": 5, "read_timeout": _ANSWER_SECONDS}
         try:
             right = credential or right_of()
@@ -145,15 +163,22 @@ class Client:
 
     async def send(self, request: Request) -> Reply:
         """Send a request until it is answered, some times."""
+        try:
+            return await self._answered(partial(self._send, request))
+        except HttpResponseError as error:
+            return _refusal(request, error.status_code, _code(error))
+
+    async def _answered(self, once: Callable[[], Awaitable[T]]) -> T:
+        """Ask the service until it answers, some times; what it refuses is raised."""
         pause, why = _PAUSE_SECONDS, ""
         for time in range(1, SENT_MAX + 1):
             try:
                 async with self._room:
                     self.requests += 1
-                    return await self._send(request)
+                    return await once()
             except HttpResponseError as error:
-                if error.status_code is not None and error.status_code not in _BUSY:
-                    return _refusal(request, error.status_code, _code(error))
+                if error.status_code not in _BUSY and not isinstance(error, IncompleteReadError):
+                    raise
                 why, rest = _code(error), _told_to_rest(error)
             except AzureError as error:
                 why, rest = type(error).__name__, 0.0
@@ -222,10 +247,10 @@ class Client:
     async def _create(self) -> None:
         async def one(name: str) -> None:
             try:
-                await self._tables[name].create_table()
+                await self._answered(self._tables[name].create_table)
             except ResourceExistsError:
                 return  # another process was first
-            except AzureError as error:
+            except HttpResponseError as error:
                 raise StoreError(f"{self.address.url}: no table {name}: {_code(error)}") from None
 
         await asyncio.gather(*map(one, TABLES))
@@ -246,15 +271,15 @@ class Client:
         self._loop.close()
 
 
-def _refusal(request: Request, status: int, code: str) -> Reply:
+def _refusal(request: Request, status: int | None, code: str) -> Reply:
     """Return what an error of the service says as an answer; raise if the request cannot be answered."""
     if code == "TableNotFound":
         raise StoreMissing("there are no tables of ours there")
     if status == HTTPStatus.NOT_FOUND and isinstance(request, Get):
         return None
-    refused = _REFUSALS.get(status)
+    refused = None if status is None else _REFUSALS.get(status)
     if refused is None:
-        raise StoreError(f"the service refuses this: {status} {code}", code=code)
+        raise StoreError(f"the service refuses this: {status or 'unsent,'} {code}", code=code)
     return refused
 
 
