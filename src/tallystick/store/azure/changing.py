@@ -6,8 +6,8 @@ time is read before a decision, and the tags guard the write: what changed in be
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, assert_never
 
 from tallystick.core.chain import Chain
 from tallystick.core.lease import WORK_LEASE_MS
@@ -17,6 +17,8 @@ from tallystick.core.remote.plans import (
     Hearing,
     InsertAnswer,
     InsertOutbox,
+    InsertProtocolJob,
+    InsertProtocolStep,
     MoveOutbox,
     MoveProtocolJob,
     MoveProtocolStep,
@@ -26,7 +28,7 @@ from tallystick.core.remote.plans import (
 from tallystick.core.remote.requests import ProtocolRequest, RenewStep
 from tallystick.core.remote.rows import OutboxRow, ProtocolPicture
 from tallystick.core.verbs.protocol.deciding import decide
-from tallystick.errors import InvariantBroken, StoreBusy
+from tallystick.errors import StoreBusy
 from tallystick.store.azure import keys
 from tallystick.store.azure.entities import packed
 from tallystick.store.azure.heads import (
@@ -34,7 +36,6 @@ from tallystick.store.azure.heads import (
     HeadRedo,
     KeptStep,
     Seen,
-    fact_of,
     head_values,
     reader_of,
     step_values,
@@ -50,6 +51,9 @@ AGAIN_MAX: Final = 50
 LOOK_MS: Final = WORK_LEASE_MS
 """After how long at the latest a sweep looks at a job that is open, whatever its lease: what a process that
 died has left of a change waits for that look."""
+
+FIRST_LOOK_MS: Final = 30_000
+"""After how long a sweep looks at a new job for the first time, at the latest."""
 
 ALONE_MS: Final = 1_000
 """After how long without a change the next one sees to it that the row which says when to look is there."""
@@ -152,11 +156,16 @@ def _write(seen: Seen, plan: ProtocolPlan | None, now: int, token: str) -> Askin
     """Write the truth of a plan, or only when to look again, and return the job with it."""
     after = applied(seen, plan, now, token)
     changed = [kept for kept, before in zip(after.steps, seen.steps, strict=True) if kept is not before]
+    return (yield from write_truth(after, changed))
+
+
+def write_truth(after: Seen, changed: Sequence[KeptStep]) -> Asking[tuple[object, Seen]]:
+    """Write a job and some of its steps, all or none; return it with their tags. A row without one is new."""
     job_id = keys.encoded(after.head.job.job_id)
-    head = Put(keys.STEPS, job_id, keys.HEAD, head_values(after.head), seen.etag)
+    head = Put(keys.STEPS, job_id, keys.HEAD, head_values(after.head), after.etag or None)
     reply = yield from write(Together((head, *map(_step_put, changed))))
     if isinstance(reply, ServiceRefusal):
-        return reply, seen
+        return reply, after
     of_head, *of_steps = reply.etags
     tags = dict(zip((kept.step.step_id for kept in changed), of_steps, strict=True))
     steps = tuple(kept._replace(etag=tags.get(kept.step.step_id, kept.etag)) for kept in after.steps)
@@ -166,17 +175,19 @@ def _write(seen: Seen, plan: ProtocolPlan | None, now: int, token: str) -> Askin
 def _step_put(kept: KeptStep) -> Put:
     step = kept.step
     row = keys.step_row(step.step_index, step.step_id)
-    return Put(keys.STEPS, keys.encoded(step.job_id), row, step_values(kept), kept.etag)
+    return Put(keys.STEPS, keys.encoded(step.job_id), row, step_values(kept), kept.etag or None)
 
 
 def applied(seen: Seen, plan: ProtocolPlan | None, now: int, token: str) -> Seen:
-    """Return a job as a plan makes it, with what its tail is to write."""
+    """Return a job as a plan makes it, or changes it, with what its tail is to write."""
     head, steps, redo = seen.head, list(seen.steps), HeadRedo()
     job, pending, message, taken_by = head.job, head.pending, head.message, None
     for each in () if plan is None else plan.writes:
         match each:
-            case MoveProtocolJob():
+            case MoveProtocolJob() | InsertProtocolJob():
                 job = each.job
+            case InsertProtocolStep():
+                steps.append(KeptStep(each.step, now, now))
             case MoveProtocolStep():
                 at = each.step.step_index
                 steps[at] = steps[at]._replace(step=each.step, updated_at=now)
@@ -189,14 +200,15 @@ def applied(seen: Seen, plan: ProtocolPlan | None, now: int, token: str) -> Seen
             case InsertAnswer():
                 message = _put_message(steps, each.message, message)
             case _:
-                raise InvariantBroken(f"job {job.job_id} exists already: {each}")
+                assert_never(each)
     if pending is not None and pending.state != OutboxState.PENDING:
         pending = None
     facts, chain = head.facts, head.chain
     if plan is not None and plan.told is not None:
         told, end = plan.told, Chain(job.job_id, facts, bytes.fromhex(chain))
         link = end.extend(told.kind, now, told.attempt, told.payload)
-        redo.fact = fact_of(job.job_id, link, told.kind, now, told.attempt, told.payload)
+        hashes = (link.prev_hash.hex(), link.event_hash.hex())
+        redo.fact = (job.job_id, link.n, told.kind, now, told.attempt, told.payload, *hashes)
         facts, chain = end.n, end.head.hex()
     after = head._replace(
         job=job, n=head.n + 1, updated_at=now, facts=facts, chain=chain, by=token, former=None,
@@ -232,6 +244,9 @@ def _armed(head: Head, picture: ProtocolPicture, reader: str, now: int, *, is_fo
     at = wake(picture)
     if at is None:
         return head
+    if not head.armed:
+        first = keys.due_row(min(at, now + FIRST_LOOK_MS), head.job.job_id, head.n)
+        return head._replace(armed=first, reader=reader)
     at, noted = min(at, now + LOOK_MS), keys.due_instant(head.armed)
     if at < noted or noted <= now < at or is_for_others:
         armed = keys.due_row(at, head.job.job_id, head.n)

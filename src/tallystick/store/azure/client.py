@@ -26,7 +26,8 @@ from azure.core.exceptions import (
 from azure.core.pipeline.transport import AioHttpTransport
 from azure.data.tables import EdmType, EntityProperty, UpdateMode
 
-from tallystick.errors import StoreBusy, StoreError, StoreMissing, StoreMisused
+from tallystick.errors import StoreBusy, StoreError, StoreMissing, StoreMisused, TallyError
+from tallystick.store.api import Outcome
 from tallystick.store.azure.address import AzureAddress, connected, right_of
 from tallystick.store.azure.keys import TABLES
 from tallystick.store.azure.requests import (
@@ -82,6 +83,25 @@ class Carrier(Protocol):
     def close(self) -> None:
         """Give back connections and threads."""
         ...
+
+
+def told(outcome: Outcome | BaseException) -> Outcome | BaseException:
+    """Return what became of a request; what no rule expects is an error of the store."""
+    if not isinstance(outcome, BaseException) or isinstance(outcome, TallyError):
+        return outcome
+    error = StoreError(f"Azure Tables: {type(outcome).__name__}: {outcome}")
+    error.__cause__ = outcome
+    return error
+
+
+def asked_together(carrier: Carrier, askings: Sequence[Asking[T]]) -> list[T]:
+    """Carry reads side by side; if one fails, all do."""
+    answers: list[T] = []
+    for answer in carrier.ask_all(askings):
+        if isinstance(answer, BaseException):
+            raise told(answer)  # type: ignore[misc]  # an error is told as one
+        answers.append(answer)
+    return answers
 
 
 class _Transport(AioHttpTransport):  # type: ignore[misc]  # it is optional there, so without a type
@@ -212,20 +232,19 @@ class Client:
                 assert_never(request)
 
     async def _find(self, request: Find) -> list[Row]:
-        asked = [f"PartitionKey {'eq' if request.pk_below is None else 'ge'} @pk"]
-        values: dict[str, Any] = {"pk": request.pk}
-        if request.pk_below is not None:
-            asked.append("PartitionKey lt @pk_below")
-            values["pk_below"] = request.pk_below
-        if request.low:
-            asked.append("RowKey ge @low")
-            values["low"] = request.low
-        if request.below is not None:
-            asked.append("RowKey lt @below")
-            values["below"] = request.below
-        for at, (name, compared, value) in enumerate(request.where):
-            asked.append(f"{name} {compared} @where{at}")
-            values[f"where{at}"] = value
+        bounds = (
+            ("PartitionKey", "eq" if request.pk_below is None else "ge", request.pk),
+            ("PartitionKey", "lt", request.pk_below),
+            ("RowKey", "ge", request.low or None),
+            ("RowKey", "lt", request.below),
+            *request.where,
+        )
+        asked = [
+            f"{name} {compared} @v{at}"
+            for at, (name, compared, value) in enumerate(bounds)
+            if value is not None
+        ]
+        values = {f"v{at}": value for at, (*_about, value) in enumerate(bounds)}
         page = PAGE_ROWS_MAX if request.limit is None else min(request.limit, PAGE_ROWS_MAX)
         found = self._tables[request.table].query_entities(
             " and ".join(asked), parameters=values, results_per_page=page

@@ -16,12 +16,10 @@ from tallystick.clock import Clock
 from tallystick.core.lifecycles import JobState, StepState
 from tallystick.core.remote.requests import DueStep
 from tallystick.core.remote.rows import OutboxRow, ProtocolPicture
-from tallystick.errors import StoreError, TallyError
 from tallystick.ids import SystemIds
-from tallystick.store.api import Outcome
 from tallystick.store.azure import keys, reading
 from tallystick.store.azure.changing import LOOK_MS, Here, rearm
-from tallystick.store.azure.client import Carrier
+from tallystick.store.azure.client import Carrier, asked_together
 from tallystick.store.azure.entities import packed
 from tallystick.store.azure.heads import ABANDONED, Seen, wake
 from tallystick.store.azure.requests import (
@@ -84,7 +82,7 @@ def come(
         rows += [row for row in page if row.values["reader"] not in skipped]
         if len(page) < limit or len(rows) >= limit:
             break
-        low = f"{page[-1].rk} "  # no key is between these two
+        low = keys.following(page[-1].rk)
     return rows
 
 
@@ -165,8 +163,7 @@ def asked(service: str, tenant_id: str | None, limit: int) -> Asking[list[Row]]:
         rows += page
         if len(page) < limit:
             return rows
-        # One lane that is full keeps no other from being seen: no key is between these two.
-        lane = f"{page[-1].pk} "
+        lane = keys.following(page[-1].pk)  # one that is full keeps no other from being seen
 
 
 class DueReads:
@@ -184,12 +181,7 @@ class DueReads:
 
     def ask_all(self, askings: Sequence[Asking[T]]) -> list[T]:
         """Carry reads side by side; if one fails, all do."""
-        answers: list[T] = []
-        for answer in self.client.ask_all(askings):
-            if isinstance(answer, BaseException):
-                raise told(answer)  # type: ignore[misc]  # an error is told as one
-            answers.append(answer)
-        return answers
+        return asked_together(self.client, askings)
 
     def due_steps(self, limit: int) -> list[DueStep]:
         """Return jobs that need the sweep, the longest over first; what is behind is finished on the way."""
@@ -268,12 +260,3 @@ class DueReads:
         its = (("tenant_id", "eq", tenant_id),)
         rows = [find(Find(keys.DUE, each, limit=limit, where=its)) for each in keys.DUE_PARTITIONS]
         return sum(map(len, self.ask_all(rows)))
-
-
-def told(outcome: Outcome | BaseException) -> Outcome | BaseException:
-    """Return what became of a request; what no rule expects is an error of the store."""
-    if not isinstance(outcome, BaseException) or isinstance(outcome, TallyError):
-        return outcome
-    error = StoreError(f"Azure Tables: {type(outcome).__name__}: {outcome}")
-    error.__cause__ = outcome
-    return error

@@ -7,13 +7,15 @@ fit is refused before anything is written for it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from tallystick.core.limits import CALLBACK_BYTES_MAX, KIB, MIB
 from tallystick.errors import PayloadTooLarge
 from tallystick.store.azure.requests import Value, Values
+
+T = TypeVar("T")
 
 # A character may be two of UTF-16.
 PIECE_CHARS: Final = 16_000
@@ -60,9 +62,20 @@ def unpacked(values: Values) -> dict[str, Any]:
     return made
 
 
-def written(value: object) -> str:
-    """Return JSON of a small value that is kept as one text."""
-    return msgspec.json.encode(value).decode()
+def read_as(kind: type[T], values: Values) -> T:
+    """Return a tuple whose fields are named by the properties of a row; None for those that are not there."""
+    found = unpacked(values)
+    return kind._make(found.get(name) for name in kind._fields)  # type: ignore[attr-defined,no-any-return]  # of tuples
+
+
+def written(value: object) -> str | None:
+    """Return JSON of a small value that is kept as one text, if there is one."""
+    return None if value is None else msgspec.json.encode(value).decode()
+
+
+def read_written(kind: type[T], text: str | None) -> T | None:
+    """Return such a value again."""
+    return None if text is None else kind._make(msgspec.json.decode(text))  # type: ignore[attr-defined]  # of tuples
 
 
 def bytes_of(values: Values) -> int:

@@ -10,8 +10,6 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from tallystick.core.audit.book import Kept
-from tallystick.core.chain import Link
 from tallystick.core.lifecycles import JOB, JobState, StepState
 from tallystick.core.pictures import Message
 from tallystick.core.remote.requests import NewProtocolJob
@@ -19,16 +17,12 @@ from tallystick.core.remote.rows import OutboxRow, ProtocolJob, ProtocolPicture,
 from tallystick.core.verbs.protocol.directives import directive_of
 from tallystick.store.api import StoredEvent
 from tallystick.store.azure import keys
-from tallystick.store.azure.entities import packed, unpacked, written
+from tallystick.store.azure.entities import packed, read_as, read_written, unpacked, written
 from tallystick.store.azure.keys import Place
 from tallystick.store.azure.requests import Row, Values
 
 ABANDONED: Final = "ABANDONED"
 """The state of a head that keeps others from making a job whose submission was left: no job has it."""
-
-_ABOUT: Final = NewProtocolJob._fields
-_JOB: Final = ProtocolJob._fields
-_STEP: Final = ProtocolStep._fields
 
 
 class HeadRedo(msgspec.Struct, array_like=True):
@@ -147,15 +141,14 @@ def reader_of(picture: ProtocolPicture, taken_by: str | None, before: str) -> st
 
 def head_values(head: Head) -> Values:
     """Return the head as a row."""
-    pending = None if head.pending is None else written(head.pending._replace(payload=""))
-    message = None if head.message is None else written(head.message)
+    pending = head.pending
     return packed(
         {
             **head.job._asdict(),
             **head.about._asdict(),
             **{name: getattr(head, name) for name in _PLAIN},
-            "pending": pending,
-            "message": message,
+            "pending": written(pending and pending._replace(payload="")),
+            "message": written(head.message),
             "redo": written(head.redo),
         }
     )
@@ -180,37 +173,28 @@ def read_head(values: Values) -> Head | None:
     found = unpacked(values)
     if found["state"] == ABANDONED:
         return None
-    job = ProtocolJob._make(found.get(name) for name in _JOB)
-    about = NewProtocolJob._make(found.get(name) for name in _ABOUT)
-    pending, message = found.get("pending"), found.get("message")
     return Head(
-        job=job,
-        about=about,
+        job=read_as(ProtocolJob, values),
+        about=read_as(NewProtocolJob, values),
         **{name: found.get(name) for name in _PLAIN},  # type: ignore[arg-type]  # as the row has them
-        pending=None if pending is None else OutboxRow._make(msgspec.json.decode(pending)),
-        message=None if message is None else Message._make(msgspec.json.decode(message)),
+        pending=read_written(OutboxRow, found.get("pending")),
+        message=read_written(Message, found.get("message")),
         redo=msgspec.json.decode(found["redo"], type=HeadRedo),
     )
 
 
 def step_values(kept: KeptStep) -> Values:
     """Return a step as a row."""
-    message = None if kept.message is None else written(kept.message)
-    about = {"created_at": kept.created_at, "updated_at": kept.updated_at, "message": message}
-    return packed({**kept.step._asdict(), **about})
+    about = {"created_at": kept.created_at, "updated_at": kept.updated_at}
+    return packed({**kept.step._asdict(), **about, "message": written(kept.message)})
 
 
 def read_step(row: Row) -> KeptStep:
     """Return the step of a row."""
     found = unpacked(row.values)
-    message = found.get("message")
-    return KeptStep(
-        ProtocolStep._make(found.get(name) for name in _STEP),
-        found["created_at"],
-        found["updated_at"],
-        None if message is None else Message._make(msgspec.json.decode(message)),
-        row.etag,
-    )
+    message = read_written(Message, found.get("message"))
+    step = read_as(ProtocolStep, row.values)
+    return KeptStep(step, found["created_at"], found["updated_at"], message, row.etag)
 
 
 def read_job(rows: list[Row]) -> Seen | None:
@@ -233,23 +217,6 @@ def outbox_values(row: OutboxRow, updated_at: int) -> Values:
     return packed({**row._asdict(), "updated_at": updated_at})
 
 
-def read_outbox(values: Values) -> OutboxRow:
-    """Return the directive of a row."""
-    found = unpacked(values)
-    return OutboxRow._make(found.get(name) for name in OutboxRow._fields)
-
-
-def read_kept(row: Row) -> Kept:
-    """Return the reservation of a row."""
-    found = unpacked(row.values)
-    return Kept._make(found[name] for name in Kept._fields)
-
-
-def fact_of(job_id: str, link: Link, kind: str, at: int, attempt: int, payload: str) -> tuple[object, ...]:
-    """Return a fact as it is kept: hashes are hexadecimal."""
-    return (job_id, link.n, kind, at, attempt, payload, link.prev_hash.hex(), link.event_hash.hex())
-
-
 def fact_values(fact: tuple[object, ...]) -> Values:
     """Return a fact as a row."""
     return packed(dict(zip(StoredEvent._fields, fact, strict=True)))  # type: ignore[arg-type]  # texts and numbers
@@ -257,8 +224,6 @@ def fact_values(fact: tuple[object, ...]) -> Values:
 
 def read_fact(values: Values) -> StoredEvent:
     """Return the fact of a row."""
-    found = unpacked(values)
-    fact = StoredEvent._make(found[name] for name in StoredEvent._fields)
-    return fact._replace(
-        prev_hash=bytes.fromhex(found["prev_hash"]), event_hash=bytes.fromhex(found["event_hash"])
-    )
+    fact = read_as(StoredEvent, values)
+    prev_hash, event_hash = (bytes.fromhex(str(values[name])) for name in ("prev_hash", "event_hash"))
+    return fact._replace(prev_hash=prev_hash, event_hash=event_hash)

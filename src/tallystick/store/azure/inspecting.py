@@ -14,9 +14,9 @@ from tallystick.core.remote.rows import WITHDRAWN, OutboxLag, OutboxRow, Protoco
 from tallystick.errors import BadInput
 from tallystick.store.api import JobRow, NewJob, StoredEvent
 from tallystick.store.azure import keys, reading
-from tallystick.store.azure.client import Carrier
-from tallystick.store.azure.entities import unpacked
-from tallystick.store.azure.heads import Head, KeptStep, Seen, read_head, read_kept, read_outbox
+from tallystick.store.azure.client import Carrier, asked_together
+from tallystick.store.azure.entities import read_as, unpacked
+from tallystick.store.azure.heads import Head, KeptStep, Seen, read_head
 from tallystick.store.azure.nothing_kept import NothingKept
 from tallystick.store.azure.requests import Asking, Condition, Find, Row, find, get
 from tallystick.store.azure.tail import truth
@@ -38,7 +38,7 @@ class AzureInspection(NothingKept):
     def __init__(self, client: Carrier, now: Callable[[], int]) -> None:
         """Look through this client."""
         self._ask = client.ask
-        self._ask_all = client.ask_all
+        self._client = client
         self._url = client.address.url
         self._now = now
 
@@ -67,12 +67,8 @@ class AzureInspection(NothingKept):
         return Health(facts, tuple(dict.fromkeys(problems)), () if is_all else (bounded,))
 
     def _left_behind(self, rows: Sequence[Row]) -> list[str]:
-        found: list[str] = []
-        for answer in self._ask_all([_behind(row, self._now()) for row in rows]):
-            if isinstance(answer, BaseException):
-                raise answer
-            found += answer
-        return found
+        found = asked_together(self._client, [_behind(row, self._now()) for row in rows])
+        return [problem for problems in found for problem in problems]
 
     def job(self, job_id: str) -> JobRow | None:
         """Return one job."""
@@ -130,7 +126,7 @@ class AzureInspection(NothingKept):
 
     def heads(self, *, after: str, limit: int) -> list[JobHead]:
         """Return a page of jobs by their identifiers, each with the end of its chain."""
-        first = f"{keys.encoded(after)} " if after else ""
+        first = keys.following(keys.encoded(after)) if after else ""
         asked = Find(keys.STEPS, first, keys.HEAD, f"{keys.HEAD}!", limit, pk_below=keys.JOIN)
         found = [read_head(row.values) for row in self._ask(find(asked))]
         return [
@@ -166,7 +162,7 @@ class AzureInspection(NothingKept):
             return []
         first = f"{keys.encoded(job_id)}{keys.JOIN}"
         rows = self._ask(find(Find(keys.OUTBOX, seen.head.partition, first, f"{first}{keys.JOIN}")))
-        return [(read_outbox(row.values), unpacked(row.values)["updated_at"]) for row in rows]
+        return [(read_as(OutboxRow, row.values), unpacked(row.values)["updated_at"]) for row in rows]
 
     def count_directives(self, job_id: str) -> int:
         """Return how many directives a job has made."""
@@ -199,7 +195,7 @@ class AzureInspection(NothingKept):
         low = f"{keys.encoded(after.partition(':')[0])}{keys.JOIN}{keys.JOIN}" if after else ""
         months = (keys.key(tenant_id, each) for each in keys.months_back(keys.month_of(self._now()), 2))
         found = [
-            read_outbox(row.values)
+            read_as(OutboxRow, row.values)
             for month in months
             for row in self._ask(find(Find(keys.OUTBOX, month, low, limit=limit, where=wanted)))
         ]
@@ -220,7 +216,7 @@ class AzureInspection(NothingKept):
     def kept(self, tenant_id: str, scope: str, value: str) -> Kept | None:
         """Return a reservation."""
         row = self._ask(get(keys.IDEMPOTENCY, *keys.reservation_place(tenant_id, scope, value)))
-        return None if row is None else read_kept(row)
+        return None if row is None else read_as(Kept, row.values)
 
     def reserved(self, *, after: tuple[str, str, str], limit: int) -> list[Reserved]:
         """Return a page of reservations behind one, with what the job of each is known by."""
@@ -235,7 +231,7 @@ class AzureInspection(NothingKept):
 
     def strays(self, *, after: str, limit: int) -> list[tuple[str, bool]]:
         """Return the next identifiers that facts have for their job, and whether there is such a job."""
-        first = f"{keys.encoded(after)} " if after else ""
+        first = keys.following(keys.encoded(after)) if after else ""
         asked = Find(keys.EVENTS, first, keys.event_row(1), keys.event_row(2), limit, pk_below=keys.JOIN)
         rows = self._ask(find(asked))
         return [(row.pk, self._seen(row.pk) is not None) for row in rows]
@@ -257,11 +253,12 @@ class AzureInspection(NothingKept):
 def _reservations(after: tuple[str, str, str], limit: int) -> Asking[list[Kept]]:
     """Read a page of reservations, by their partitions and rows."""
     tenant, row = keys.reservation_place(*after) if any(after) else ("", "")
-    found = [] if not tenant else (yield from find(Find(keys.IDEMPOTENCY, tenant, f"{row} ", limit=limit)))
+    rest = Find(keys.IDEMPOTENCY, tenant, keys.following(row), limit=limit)
+    found = (yield from find(rest)) if tenant else []
     if len(found) < limit:
-        first = f"{tenant} " if tenant else ""
+        first = keys.following(tenant) if tenant else ""
         found += yield from find(Find(keys.IDEMPOTENCY, first, limit=limit - len(found), pk_below=keys.JOIN))
-    return list(map(read_kept, found))
+    return [read_as(Kept, row.values) for row in found]
 
 
 def _behind(row: Row, now: int) -> Asking[list[str]]:
@@ -313,9 +310,6 @@ def _whole(head: Head) -> WholeJob:
 
 
 def _rest(kept: KeptStep) -> StepRest:
-    step = kept.step
-    told = dict.fromkeys(StepRest._fields) | step._asdict()
-    told |= {"dimension": 0, "name": step.step_id, "occurrence": 1, "kind": "protocol", "has_hash": False}
-    told |= {"created_at": kept.created_at, "updated_at": kept.updated_at}
-    told["has_result"] = step.result is not None
+    told = dict.fromkeys(StepRest._fields) | reading.step_told(kept)
+    told |= {"has_hash": False, "has_result": kept.step.result is not None}
     return StepRest._make(told[name] for name in StepRest._fields)

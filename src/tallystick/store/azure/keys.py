@@ -65,6 +65,15 @@ def key(*parts: str) -> str:
     return JOIN.join(map(encoded, parts))
 
 
+def following(text: str) -> str:
+    """Return the next key that there could be: none is between these two.
+
+    >>> "j1" < following("j1") < "j1~"
+    True
+    """
+    return f"{text} "
+
+
 def month_of(instant: int) -> str:
     """Return the month of an instant, as the seed has it.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from tallystick.core.lifecycles import JOB, StepState
 from tallystick.core.remote.listing import PROTOCOL, StepRow
@@ -12,8 +12,8 @@ from tallystick.core.remote.requests import NewProtocolJob
 from tallystick.core.remote.rows import OutboxRow, ProtocolJob
 from tallystick.store.api import JobRow, StoredEvent
 from tallystick.store.azure import keys
-from tallystick.store.azure.entities import unpacked
-from tallystick.store.azure.heads import ABANDONED, KeptStep, read_fact, read_outbox
+from tallystick.store.azure.entities import read_as, unpacked
+from tallystick.store.azure.heads import ABANDONED, KeptStep, read_fact
 from tallystick.store.azure.requests import Asking, Condition, Drop, Find, Row, Values, find, get, write
 from tallystick.store.azure.tail import finish, load, truth
 
@@ -44,17 +44,20 @@ def job_row(job: ProtocolJob, about: NewProtocolJob, created_at: int, updated_at
 
 def read_copy(values: Values) -> JobRow:
     """Return a job from a row that has all of it: its head, or its copy."""
-    found = unpacked(values)
-    job = ProtocolJob._make(found.get(name) for name in ProtocolJob._fields)
-    about = NewProtocolJob._make(found.get(name) for name in NewProtocolJob._fields)
+    job, about, found = read_as(ProtocolJob, values), read_as(NewProtocolJob, values), unpacked(values)
     return job_row(job, about, found["created_at"], found["updated_at"])
+
+
+def step_told(kept: KeptStep) -> dict[str, Any]:
+    """Return what is known of a step, by the names that every store has for it."""
+    step = kept.step
+    about = {"dimension": 0, "name": step.step_id, "occurrence": 1, "kind": PROTOCOL}
+    return step._asdict() | about | {"created_at": kept.created_at, "updated_at": kept.updated_at}
 
 
 def step_row(kept: KeptStep) -> StepRow:
     """Return a step as people look at it."""
-    step = kept.step
-    told = step._asdict() | {"dimension": 0, "name": step.step_id, "occurrence": 1, "kind": PROTOCOL}
-    told["created_at"] = kept.created_at
+    told = step_told(kept)
     return StepRow._make(told[name] for name in StepRow._fields)
 
 
@@ -159,7 +162,7 @@ def directive(outbox_id: str) -> Asking[OutboxRow | None]:
         return None
     place = keys.outbox_row(job_id, seen.index_of(step_id), int(attempt_no))
     row = yield from get(keys.OUTBOX, seen.head.partition, place)
-    return None if row is None else read_outbox(row.values)
+    return None if row is None else read_as(OutboxRow, row.values)
 
 
 def ready(row: Row, now: int) -> Asking[OutboxRow | None]:
@@ -189,5 +192,5 @@ def given(row: Row, worker: str, now: int) -> Asking[OutboxRow | None]:
         return None
     place = keys.outbox_row(step.job_id, step.step_index, step.attempt_no)
     kept = yield from get(keys.OUTBOX, seen.head.partition, place)
-    found = None if kept is None else read_outbox(kept.values)
+    found = None if kept is None else read_as(OutboxRow, kept.values)
     return found if found is not None and found.taken_by == worker else None

@@ -10,8 +10,8 @@ from typing import Final, Generic, TypeVar
 from tallystick.core.remote.keys import AddKey, ApiKey, RevokeKey
 from tallystick.errors import BadInput
 from tallystick.store.azure import keys
-from tallystick.store.azure.entities import packed, unpacked
-from tallystick.store.azure.requests import Asking, Find, Put, Row, ServiceRefusal, find, get, write
+from tallystick.store.azure.entities import packed, read_as
+from tallystick.store.azure.requests import Asking, Find, Put, ServiceRefusal, find, get, write
 
 V = TypeVar("V")
 
@@ -148,16 +148,11 @@ class ApiKeys:
             row = yield from get(keys.KEYS, keys.encoded(kid), _ROW)
             if row is None:
                 return None
-            found = _read(row)
+            found = read_as(ApiKey, row.values)
             self._known.keep(kid, found)
         return found
 
 
 def every_key() -> Asking[list[ApiKey]]:
     """Return every key."""
-    return [_read(row) for row in (yield from find(Find(keys.KEYS, "", pk_below=keys.JOIN)))]
-
-
-def _read(row: Row) -> ApiKey:
-    found = unpacked(row.values)
-    return ApiKey._make(found.get(name) for name in ApiKey._fields)
+    return [read_as(ApiKey, row.values) for row in (yield from find(Find(keys.KEYS, "", pk_below=keys.JOIN)))]

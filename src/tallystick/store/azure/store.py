@@ -32,16 +32,13 @@ from tallystick.store.api import (
 from tallystick.store.azure import keys, reading
 from tallystick.store.azure.address import read_address
 from tallystick.store.azure.changing import Here, change, renew
-from tallystick.store.azure.client import Carrier, Client
-from tallystick.store.azure.due import DueReads, told
+from tallystick.store.azure.client import Carrier, Client, told
+from tallystick.store.azure.due import DueReads
 from tallystick.store.azure.heads import Seen
 from tallystick.store.azure.inspecting import AzureInspection
 from tallystick.store.azure.nothing_kept import NoWorkflows, refuse_request
 from tallystick.store.azure.remembering import ApiKeys, OpenJobs, Remembered, every_key
-from tallystick.store.azure.requests import (
-    Asking,
-    get,
-)
+from tallystick.store.azure.requests import Asking, get
 from tallystick.store.azure.submitting import submit
 from tallystick.store.azure.tail import truth
 from tallystick.store.sql.protocols import is_protocol

@@ -6,44 +6,30 @@ that was left before its truth is closed by the sweep after ten minutes, and the
 
 from __future__ import annotations
 
-from typing import Final
-
 from tallystick.core.audit.book import Kept
-from tallystick.core.chain import Chain
 from tallystick.core.pictures import Now
 from tallystick.core.remote.plans import (
     Hearing,
     InsertOutbox,
     InsertProtocolJob,
-    InsertProtocolStep,
     ProtocolPlan,
 )
 from tallystick.core.remote.requests import SubmitCommand
-from tallystick.core.remote.rows import ProtocolPicture
 from tallystick.core.verbs.protocol.submitting import submit as decide_submit
-from tallystick.errors import InvariantBroken, StoreBusy
+from tallystick.errors import StoreBusy
 from tallystick.store.api import Existing
 from tallystick.store.azure import keys
-from tallystick.store.azure.changing import AGAIN_MAX, Here
-from tallystick.store.azure.entities import check_births, packed
+from tallystick.store.azure.changing import AGAIN_MAX, Here, applied, write_truth
+from tallystick.store.azure.entities import check_births, packed, read_as
 from tallystick.store.azure.heads import (
     ABANDONED,
     Head,
-    HeadRedo,
-    KeptStep,
     Seen,
-    fact_of,
     head_values,
-    read_kept,
-    reader_of,
     step_values,
-    wake,
 )
-from tallystick.store.azure.requests import Asking, Put, ServiceRefusal, Together, get, write
+from tallystick.store.azure.requests import Asking, Put, ServiceRefusal, get, write
 from tallystick.store.azure.tail import finish, load, mend
-
-LOOK_MS: Final = 30_000
-"""After how long a sweep looks at a new job for the first time, at the latest."""
 
 
 def submit(command: SubmitCommand, here: Here) -> Asking[tuple[Hearing | Existing, Seen | None]]:
@@ -85,7 +71,7 @@ def _reserve(command: SubmitCommand, created_at: int) -> Asking[Existing | None]
         etag = None
         if row is None:
             continue
-        kept = read_kept(row)
+        kept = read_as(Kept, row.values)
         if kept.job_id == command.job_id:
             return None  # the answer to our write was lost
         head = yield from get(keys.STEPS, keys.encoded(kept.job_id), keys.HEAD)
@@ -99,18 +85,9 @@ def _make(born: Seen, plan: ProtocolPlan, here: Here) -> Asking[tuple[Hearing | 
     """Write a job: first when to look at it, so that nothing of it is ever forgotten."""
     head = born.head
     yield from mend(head)
-    partition = keys.encoded(head.job.job_id)
-    rows = [Put(keys.STEPS, partition, keys.HEAD, head_values(head))]
-    rows += [
-        Put(keys.STEPS, partition, keys.step_row(kept.step.step_index, kept.step.step_id), step_values(kept))
-        for kept in born.steps
-    ]
-    reply = yield from write(Together(tuple(rows)))
+    reply, made = yield from write_truth(born, born.steps)
     if not isinstance(reply, ServiceRefusal):
-        of_head, *of_steps = reply.etags
-        steps = tuple(kept._replace(etag=etag) for kept, etag in zip(born.steps, of_steps, strict=True))
-        seen = yield from finish(born._replace(etag=of_head, steps=steps))
-        return plan.hearing, seen
+        return plan.hearing, (yield from finish(made))
     found = yield from load(head.job.job_id)
     if found is None:
         raise StoreBusy(
@@ -128,21 +105,6 @@ def _born(command: SubmitCommand, here: Here) -> tuple[Seen, ProtocolPlan, str]:
     now = here.now()
     plan = decide_submit(command, Now(now))
     job, about = next(write for write in plan.writes if isinstance(write, InsertProtocolJob))
-    steps = [write.step for write in plan.writes if isinstance(write, InsertProtocolStep)]
     row = next(write.row for write in plan.writes if isinstance(write, InsertOutbox))
-    picture = ProtocolPicture(job, tuple(steps), row)
-    at = wake(picture)
-    if plan.told is None or at is None:
-        raise InvariantBroken(f"job {job.job_id} is born without a fact, or nothing is ever due")
-    told, chain = plan.told, Chain(job.job_id)
-    link = chain.extend(told.kind, now, told.attempt, told.payload)
-    bare = row._replace(payload="")
-    redo = HeadRedo(made=bare, fact=fact_of(job.job_id, link, told.kind, now, told.attempt, told.payload))
-    if row.is_pulled:
-        redo.ready = keys.ready_place(row)
-    head = Head(
-        job, about, 1, keys.month_of(now), now, now, chain.n, chain.head.hex(),
-        keys.due_row(min(at, now + LOOK_MS), job.job_id, 1), reader_of(picture, None, ""), here.token,
-        pending=bare, redo=redo,
-    )  # fmt: skip
-    return Seen(head, tuple(KeptStep(step, now, now) for step in steps)), plan, row.payload
+    nothing = Head(job, about, 0, keys.month_of(now), now, now, 0, "", "", "", "")
+    return applied(Seen(nothing, ()), plan, now, here.token), plan, row.payload
