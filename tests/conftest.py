@@ -43,8 +43,14 @@ SHARE = 3
 WHOLE = (
     "tests/app/books/",
     "tests/app/faults/",
+    "tests/engine/test_moved_clocks.py",
+    "tests/engine/test_nothing_waits_for_ever.py",
     "tests/engine/test_refused_writes.py",
+    "tests/engine/test_row_budget.py",
+    "tests/engine/test_row_budget_of_waits.py",
     "tests/worker/test_reclaiming.py",
+    "tests/worker/test_store_away.py",
+    "tests/worker/test_unreadable_rows.py",
 )
 """Tests that run whole on each store: digits, faults, and what a database refuses are not shared out."""
 

@@ -228,3 +228,8 @@ def test_a_tally_can_be_closed_and_used_again(app):
     app.close()
     with app.worker():
         assert flow.submit().result(10) == 1
+
+
+def test_without_a_retention_nothing_is_looked_at(app):
+    with app.worker():
+        assert "prune" not in app.runtime()._maintenance.roles

@@ -37,7 +37,7 @@ from tallystick.engine.audit.whole_store import verify
 from tallystick.engine.pending_writes import Blocked, Handed
 from tallystick.engine.segment import Segment
 from tallystick.engine.sweep import ask_probes, end_overdue, sweep
-from tallystick.store.api import Bundle, ClaimJobs, Effects
+from tallystick.store.api import Bundle, ClaimJobs, Effects, Queues, Schedules
 from tallystick.worker.clockwork import Clockwork
 
 __all__ = [
@@ -50,7 +50,14 @@ __all__ = [
     "cancel_overdue",
     "check_books",
     "check_store",
+    "count_callers",
+    "count_expired",
+    "count_flushes",
+    "count_jobs",
     "die",
+    "is_at_rest",
+    "ms_to_next_tick",
+    "open_store",
     "reclaim",
     "tick_schedules",
 ]
@@ -60,6 +67,8 @@ LEASE_MS = 10_000
 
 ClaimedSegment: TypeAlias = Segment
 """A job that was claimed and has not been run yet: pass it to `SteppedWorker.run`."""
+
+_COUNTED_MAX = 100
 
 _leases = itertools.count(1)
 
@@ -93,6 +102,44 @@ def check_books(app: Tally) -> list[Finding]:
 def check_store(app: Tally) -> list[Finding]:
     """Return what is wrong with anything that the store keeps, as `tally verify` does; empty when well."""
     return verify(app.runtime().store).findings
+
+
+def open_store(app: Tally) -> None:
+    """Open the store now, as the first use of a Tally does, and create it if it is not there."""
+    app.runtime()
+
+
+def count_jobs(app: Tally) -> dict[str, int]:
+    """Return how many jobs stand in each state; a state without jobs is left out."""
+    return app.runtime().store.counts()
+
+
+def count_expired(app: Tally) -> int:
+    """Return how many attempts have a lease that has run out and were not taken back, up to a hundred."""
+    return len(app.runtime().store.expired(_COUNTED_MAX))
+
+
+def count_flushes(app: Tally) -> int:
+    """Return how many transactions this process has written; each holds all that gathered meanwhile."""
+    return app.runtime().committer.flushes
+
+
+def count_callers(app: Tally) -> int:
+    """Return how many jobs callers in this process wait for, in `result` or in an `await`."""
+    return app.runtime().results.awaited
+
+
+def is_at_rest(app: Tally) -> bool:
+    """Tell whether the worker of this process has nothing to do: all slots are free, and no job is due."""
+    worker = app.runtime().worker
+    return worker is None or (not worker.running and worker.idle)
+
+
+def ms_to_next_tick(app: Tally) -> int | None:
+    """Return how long it is until a schedule makes its next job; None without schedules."""
+    store = app.runtime().store
+    assert isinstance(store, Schedules), "it keeps no schedules"
+    return store.next_tick()
 
 
 def reclaim(app: Tally) -> int:
@@ -191,6 +238,20 @@ class SteppedWorker:
             return "Await" if segment.suspended and refusal is None else "lost"
         self.runtime.committer.call(bundle)
         return type(bundle[-1]).__name__
+
+    def run_together(self, segments: Sequence[ClaimedSegment]) -> None:
+        """Run claimed jobs of sync workflows and write their ends in one flush."""
+        flows = [self.app.workflows[each.claimed.handler, each.claimed.version] for each in segments]
+        ends = [flow.run(each) for flow, each in zip(flows, segments, strict=True)]
+        for outcome in self.runtime.committer.call_all([end for end in ends if end is not None]):
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+    def ms_to_work(self) -> int | None:
+        """Return how long limits of its queues keep jobs back that are due; None if no job waits in them."""
+        store = self.runtime.store
+        assert isinstance(store, Queues), "it keeps no queues"
+        return store.rest_of(self.queues)
 
     def give_back(self, segment: ClaimedSegment) -> None:
         """Leave what was claimed to others, as a worker does that stops; it is not charged to the job."""

@@ -133,7 +133,7 @@ def test_work_aio_ends_with_its_event_and_with_its_task(app):
         work.cancel()
         with pytest.raises(asyncio.CancelledError):
             await work
-        assert app.runtime().worker is None
+        assert not app.is_working
 
     asyncio.run(main())
 

@@ -8,8 +8,8 @@ import pytest
 
 from tallystick import Fatal
 from tallystick.errors import BadName, IdempotencyConflict
+from tallystick.testing.stepping import check_books
 from tests.app.api.test_fork_and_retry import drain, rows
-from tests.app.api.test_pause_and_resume import books_are_right
 
 
 def test_a_fork_repeated_after_a_lost_answer_is_the_same_job(timed, hand, clock):
@@ -33,7 +33,7 @@ def test_a_fork_repeated_after_a_lost_answer_is_the_same_job(timed, hand, clock)
     with pytest.raises(BadName):
         job.fork(at="charge", id="two words")
     drain(hand)
-    books_are_right(timed, clock, job, first)
+    assert check_books(timed) == []
     clock.advance(60_000)
     timed.prune(older_than="1s")
     assert rows(timed, "select count(*) from idempotency") == [(0,)]

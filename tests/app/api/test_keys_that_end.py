@@ -10,7 +10,7 @@ import pytest
 
 from tallystick import Tally, wait
 from tallystick.errors import BadInput, IdempotencyConflict, InvariantBroken, JobFailed, KeyInUse, Misuse
-from tallystick.testing.stepping import check_books
+from tallystick.testing.stepping import check_books, open_store
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def waiting(timed):
 
 
 def kinds_of_facts(app: Tally, job_id: str) -> list[str]:
-    return [event.type for event in app.runtime().store.history(job_id)]
+    return [event.name for event in app.job(job_id).history()]
 
 
 def test_a_key_makes_a_new_job_when_its_job_has_ended(timed, hand, mail):
@@ -277,7 +277,7 @@ def test_of_many_threads_that_submit_one_key_one_makes_the_job(url):
         made.extend(workflow.submit("a").created for workflow in unique)
 
     apps, made, start = [Tally(url) for _ in range(3)], list[bool](), threading.Barrier(3)
-    apps[0].runtime()
+    open_store(apps[0])
     threads = [threading.Thread(target=submit, args=(app, made, start)) for app in apps]
     for thread in threads:
         thread.start()

@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 
 import tallystick.aio
-from tallystick import Retry, Tally, Tx
+from tallystick import Tx
 from tallystick.errors import (
     BadDuration,
     BadInput,
     Misuse,
     NotFound,
-    StoreError,
     StoreMisused,
     TallyError,
 )
+from tallystick.testing.stepping import count_callers, count_jobs
 from tests.patience import wait_until
 
 SECONDS = 20
@@ -41,7 +41,7 @@ def test_whoever_waits_for_a_result_is_told_that_the_tally_was_closed(app, flow)
     job = flow.submit()
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(job.result)
-        wait_until(lambda: app.runtime().results._listeners, "somebody waits")
+        wait_until(lambda: count_callers(app), "somebody waits")
         app.close()
         with pytest.raises(StoreMisused, match="was closed before job"):
             waiting.result(SECONDS)
@@ -56,7 +56,7 @@ def test_whoever_awaits_a_job_or_a_submission_is_told_that_the_tally_was_closed(
         await asyncio.sleep(0)
         submitting = asyncio.ensure_future(flow.submit_aio())
         await asyncio.sleep(0)
-        await asyncio.to_thread(wait_until, lambda: app.runtime().results._listeners, "it waits")
+        await asyncio.to_thread(wait_until, lambda: count_callers(app), "it waits")
         app.close()
         with pytest.raises(StoreMisused):
             await asyncio.wait_for(waiting, SECONDS)
@@ -106,7 +106,7 @@ def test_a_loop_that_was_closed_silences_nobody_else(app):
         said: list[str] = []
         loop.set_exception_handler(lambda _loop, about: said.append(about["message"]))
         abandoned = loop.create_task(_result_of(job))
-        while not app.runtime().results._listeners:
+        while not count_callers(app):
             loop.run_until_complete(asyncio.sleep(0))
         loop.close()
         other = pool.submit(job.result, SECONDS)
@@ -134,7 +134,7 @@ def test_a_job_whose_submitter_was_cancelled_runs_all_the_same(app):
 
     with app.worker():
         asyncio.run(main())
-        wait_until(lambda: app.runtime().store.counts() == {"SUCCEEDED": 1}, "it has run")
+        wait_until(lambda: count_jobs(app) == {"SUCCEEDED": 1}, "it has run")
 
 
 def test_a_job_that_has_ended_is_found_without_waiting_and_one_that_does_not_exist_is_said_so(app, flow):
@@ -154,98 +154,7 @@ def test_a_bad_timeout_leaves_nobody_waiting(app, flow):
     for timeout in (-1, float("nan"), "soon"):
         with pytest.raises(BadDuration):
             job.result(timeout)
-    assert not app.runtime().results._listeners
-
-
-@pytest.fixture
-def pausing(app, monkeypatch):
-    """A workflow whose step fails and is tried again after a pause that outlasts the test; and its tries."""
-    tries = []
-
-    @app.step(retry=Retry(5, first="4s"))
-    def fails() -> None:
-        tries.append(1)
-        raise OSError("not now")
-
-    @app.workflow
-    def flow() -> None:
-        fails()
-
-    runtime = app.runtime()
-    pause = runtime.pause
-    monkeypatch.setattr(runtime, "pause", lambda ms: pause(100 * ms))
-    return flow, tries
-
-
-def names_of(job) -> list[str]:
-    return [event.name for event in job.history()]
-
-
-@pytest.mark.parametrize("close", [True, False], ids=["closed", "stopped"])
-def test_a_pause_between_tries_is_not_cut_into_tries(app, pausing, close):
-    flow, tries = pausing
-    with app.worker():
-        job = flow.submit()
-        wait_until(lambda: names_of(job)[-1] == "try", "it pauses")
-        if close:
-            app.close()
-    assert len(tries) == 1
-    assert names_of(job) == ["submit", "claim", "try", "release"]
-    assert job.state() == "IN_PROGRESS"
-    with app.connect() as db:
-        assert db.execute("SELECT charged FROM attempts") in ([(0,)], [(False,)])
-
-
-def test_a_worker_that_stops_does_not_claim_again_what_it_gives_back(app, pausing, monkeypatch):
-    """A claim on its way would bring the job back, and spend one of its tries."""
-    flow, tries = pausing
-    runtime = app.runtime()
-    with app.worker(), ThreadPoolExecutor(1) as pool:
-        worker, put, held = runtime.worker, runtime.committer.put, []
-        job = flow.submit()
-        wait_until(lambda: names_of(job)[-1] == "try", "it pauses")
-        with monkeypatch.context() as patch:
-            patch.setattr(runtime.committer, "put", held.append)
-            worker.poke()
-            wait_until(lambda: held, "a claim that is on its way, and stays there")
-        stopping = pool.submit(runtime.stop_worker)
-        # It waits for the claim, or has let go what pauses already.
-        wait_until(lambda: worker._idle._waiters, "a worker that stops")
-        wait_until(lambda: not worker.halting.is_set() or names_of(job)[-1] == "release")
-        for requests in held:
-            put(requests)
-        assert stopping.result(SECONDS)
-    assert len(tries) == 1
-    assert names_of(job) == ["submit", "claim", "try", "release"]
-
-
-def test_what_is_wrong_with_the_store_is_said_and_not_charged_to_the_job(app, monkeypatch, caplog):
-    @app.tx
-    def note(db: Tx) -> int:
-        return 1
-
-    @app.workflow(attempts=1)
-    def flow() -> int:
-        return note()
-
-    with app.worker():
-        runtime = app.runtime()
-        monkeypatch.setattr(runtime, "run_tx", _failing_once(runtime.run_tx))
-        job = flow.submit()
-        assert job.result(SECONDS) == 1
-    assert [event.name for event in job.history()] == ["submit", "claim", "release", "claim", "tx", "return"]
-    assert f"job {job.id}: given back, too many connections" in caplog.text
-
-
-def _failing_once(run_tx):
-    errors = [StoreError("too many connections")]
-
-    def run(*arguments):
-        if errors:
-            raise errors.pop()
-        return run_tx(*arguments)
-
-    return run
+    assert not count_callers(app)
 
 
 def test_a_worker_that_is_stopped_twice_at_once_stops_once(app, flow):
@@ -287,12 +196,6 @@ def test_a_stop_function_that_wants_to_exit_does_not_keep_the_others_from_being_
     assert stopped == ["first declared"]
     with app.worker():
         assert flow.submit().result(SECONDS) == 1
-
-
-def test_loops_that_are_closed_are_not_kept(app, flow):
-    for _ in range(5):
-        asyncio.run(flow.submit_aio())
-    assert len(app.runtime().committer._lanes) == 1
 
 
 def test_sync_steps_of_async_workflows_run_in_as_many_threads_as_there_are_slots(app):
@@ -416,30 +319,3 @@ def test_a_tally_is_not_closed_by_what_runs_on_it(app):
 def test_a_worker_that_could_not_work_is_refused(app, options):
     with pytest.raises(BadInput), app.worker(**options):
         pass
-
-
-def test_a_closed_tally_is_not_opened_beside_itself_by_what_still_runs(tmp_path):
-    app = Tally(f"sqlite:///{tmp_path / 'tally.db'}")
-    begun, go = threading.Event(), threading.Event()
-    seen = []
-
-    @app.step
-    def looks() -> None:
-        begun.set()
-        go.wait(SECONDS)
-        seen.append(len(app.jobs()))
-
-    @app.workflow
-    def flow() -> None:
-        looks()
-
-    with ThreadPoolExecutor(1) as pool:
-        with app.worker():
-            flow.submit()
-            assert begun.wait(SECONDS)
-            closing = pool.submit(app.close)
-            wait_until(app.runtime().worker.halting.is_set, "it is closing")
-            go.set()
-        closing.result(SECONDS)
-    assert seen == [1]
-    app.bind(f"sqlite:///{tmp_path / 'other.db'}")

@@ -23,6 +23,7 @@ from tallystick.errors import (
     WaitInThread,
     WrongColour,
 )
+from tallystick.testing.stepping import count_jobs, open_store
 
 
 def failure_of(job):
@@ -285,7 +286,7 @@ def test_a_name_that_is_no_text_is_refused_as_a_bad_name(app, name):
     for wish in ({"queue": name}, {"idempotency_key": name}, {"tags": [name]}):
         with pytest.raises(BadName, match="which is no text, cannot be a"):
             made.opts(**wish).submit()
-    assert app.runtime().store.counts() == {}
+    assert count_jobs(app) == {}
 
 
 @pytest.mark.parametrize("priority", [1.5, 1.0, "1", [1]])
@@ -343,7 +344,7 @@ def test_arguments_are_checked_before_anything_is_stored(app):
         flow.opts(queue="no such/queue").submit(1)
     with pytest.raises(BadInput):
         flow.opts(idempotency_key="").submit(1)
-    assert app.runtime().store.counts() == {}
+    assert count_jobs(app) == {}
 
 
 def test_a_result_that_cannot_be_kept_fails_its_step_with_a_clear_code(app):
@@ -389,7 +390,7 @@ def test_importing_and_declaring_opens_nothing(tmp_path):
 @pytest.mark.parametrize("url", ["mysql://x", "sqlite://", "sqlite:///", "sqlite:///x?mode=ro", "shop.db"])
 def test_an_address_we_do_not_know_is_refused_with_the_one_to_write(url):
     with pytest.raises(BadInput, match=r"sqlite:///|synchronous"):
-        Tally(url).runtime()
+        open_store(Tally(url))
 
 
 def test_what_must_wait_for_the_writer_is_refused_inside_a_transaction(app):

@@ -9,22 +9,12 @@ import pytest
 
 from tallystick import Cancelled, Tally, gather, sleep, wait
 from tallystick.errors import Misuse, NotFound
-from tallystick.testing.conformance.drafts import check_chain
 from tallystick.testing.stepping import Death, cancel_overdue, check_books
 from tests.patience import wait_until
 
 
 def names(job):
     return [event.name for event in job.history()]
-
-
-def books_are_right(app, clock, *jobs):
-    store = app.runtime().store
-    for job in jobs:
-        check_chain(store.history(job.id))
-    findings = check_books(app)
-    assert not findings, findings
-    return True
 
 
 def test_a_queued_job_that_is_paused_is_not_claimed_until_it_is_resumed(timed, hand, clock):
@@ -40,7 +30,7 @@ def test_a_queued_job_that_is_paused_is_not_claimed_until_it_is_resumed(timed, h
     assert hand.work() == "EndJob"
     assert job.result(5) == "done"
     assert names(job) == ["submit", "hold", "resume", "claim", "return"]
-    assert books_are_right(timed, clock, job)
+    assert check_books(timed) == []
 
 
 def test_saying_it_twice_changes_nothing(timed, hand, clock):
@@ -53,7 +43,7 @@ def test_saying_it_twice_changes_nothing(timed, hand, clock):
     hand.work()
     assert [job.pause().name, job.resume().name] == ["ENDED", "ENDED"]
     assert names(job) == ["submit", "hold", "resume", "claim", "return"]
-    assert books_are_right(timed, clock, job)
+    assert check_books(timed) == []
 
 
 def test_a_job_that_does_not_exist_can_be_neither_paused_nor_resumed(timed):
@@ -75,11 +65,11 @@ def test_signals_gather_while_a_waiting_job_is_paused_and_wake_it_only_after_it_
     job.send("number", 1)
     job.send("number", 2)
     assert hand.work() == "idle"
-    assert books_are_right(timed, clock, job)
+    assert check_books(timed) == []
     job.resume()
     assert hand.work() == "EndJob"
     assert job.result(5) == [1, 2]
-    assert books_are_right(timed, clock, job)
+    assert check_books(timed) == []
 
 
 def test_a_timer_that_fires_during_a_pause_is_answered_after_it(timed, hand, clock):
@@ -95,7 +85,7 @@ def test_a_timer_that_fires_during_a_pause_is_answered_after_it(timed, hand, clo
     assert hand.work() == "idle"
     job.resume()
     assert hand.work() == "EndJob"
-    assert books_are_right(timed, clock, job)
+    assert check_books(timed) == []
 
 
 def test_a_deadline_goes_on_during_a_pause(timed, hand, clock):
@@ -110,7 +100,7 @@ def test_a_deadline_goes_on_during_a_pause(timed, hand, clock):
     clock.advance(3_600_000)
     cancel_overdue(timed)
     assert (job.state(), job.row().error_code) == ("CANCELLED", "DEADLINE")
-    assert books_are_right(timed, clock, job)
+    assert check_books(timed) == []
 
 
 def test_a_waiting_job_that_is_resumed_before_its_signal_goes_on_waiting(timed, hand, clock):
@@ -144,7 +134,7 @@ def test_children_that_end_while_their_parent_is_paused_wait_for_it(timed, hand,
     job.resume()
     assert hand.work() == "EndJob"
     assert tuple(job.result(5)) == (1, 2)
-    assert books_are_right(timed, clock, job)
+    assert check_books(timed) == []
 
 
 def test_a_running_job_stops_at_its_next_call_keeps_what_it_did_and_goes_on_from_there(timed, hand, clock):
@@ -176,13 +166,13 @@ def test_a_running_job_stops_at_its_next_call_keeps_what_it_did_and_goes_on_from
     assert hand.run(segment) == "EndAttempt"
     assert (done, job.row().hold, job.state()) == (["first"], "PAUSED", "IN_PROGRESS")
     assert hand.work() == "idle"
-    assert books_are_right(timed, clock, job)
+    assert check_books(timed) == []
     job.resume()
     assert hand.work() == "EndJob"
     assert job.result(5) == ["first", "second"]
     assert done == ["first", "second"]
     assert names(job)[-4:] == ["resume", "claim", "step", "return"]
-    assert books_are_right(timed, clock, job)
+    assert check_books(timed) == []
 
 
 def outside(wish):
@@ -217,13 +207,13 @@ def test_a_running_job_that_comes_to_a_wait_finds_out_there_that_it_is_held(time
     hand.work_all()
     clock.advance(1_000)
     assert hand.work() == "idle"
-    assert books_are_right(timed, clock, job)
+    assert check_books(timed) == []
     job.resume()
     for _ in range(4):
         hand.work()
         clock.advance(1_000)
     assert job.result(5) == "word"
-    assert books_are_right(timed, clock, job)
+    assert check_books(timed) == []
 
 
 def test_a_function_that_makes_no_more_calls_comes_to_its_end_and_is_held_no_longer(timed, hand, clock):
@@ -235,7 +225,7 @@ def test_a_function_that_makes_no_more_calls_comes_to_its_end_and_is_held_no_lon
     job = flow.submit()
     assert hand.work() == "EndJob"
     assert (job.result(5), job.row().hold, job.row().hold_reason) == ("done", None, None)
-    assert books_are_right(timed, clock, job)
+    assert check_books(timed) == []
 
 
 def test_a_pause_survives_the_death_of_the_worker_that_ran_the_job(timed, hand, clock):
@@ -251,10 +241,10 @@ def test_a_pause_survives_the_death_of_the_worker_that_ran_the_job(timed, hand, 
     assert hand.expire() == 1
     assert hand.work() == "idle"
     assert job.row().hold == "PAUSED"
-    assert books_are_right(timed, clock, job)
+    assert check_books(timed) == []
     job.resume()
     assert hand.work() == "EndJob"
-    assert books_are_right(timed, clock, job)
+    assert check_books(timed) == []
 
 
 def test_a_job_resumed_before_its_holder_noticed_the_pause_is_not_held_by_it(timed, hand, clock):
@@ -279,7 +269,7 @@ def test_a_job_resumed_before_its_holder_noticed_the_pause_is_not_held_by_it(tim
     assert hand.run(segment) == "EndAttempt"
     assert job.row().hold is None
     assert hand.work() == "EndJob"
-    assert books_are_right(timed, clock, job)
+    assert check_books(timed) == []
 
 
 @pytest.mark.parametrize("running", [True, False], ids=["running", "waiting"])
@@ -312,7 +302,7 @@ def test_a_cancellation_goes_before_a_pause(timed, hand, clock, running):
         job.cancel()
     assert (job.state(), job.row().hold) == ("CANCELLED", None)
     assert cleaned == ([1] if running else [])
-    assert books_are_right(timed, clock, job)
+    assert check_books(timed) == []
 
 
 def test_a_job_held_for_a_mismatch_goes_on_when_the_code_is_back_and_it_is_resumed(timed, hand, clock):
@@ -343,7 +333,7 @@ def test_a_job_held_for_a_mismatch_goes_on_when_the_code_is_back_and_it_is_resum
     assert job.resume().name == "FREE"
     assert hand.work() == "EndJob"
     assert job.result(5) == 11
-    assert books_are_right(timed, clock, job)
+    assert check_books(timed) == []
 
 
 def test_a_worker_stops_a_running_job_that_another_process_pauses(app, url):

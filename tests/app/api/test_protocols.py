@@ -20,6 +20,7 @@ from tallystick.errors import (
     JobFailed,
 )
 from tallystick.testing.remote_hand import Heard, RemoteHand
+from tallystick.testing.stepping import count_jobs
 from tests.patience import wait_until
 
 COMMAND = {
@@ -92,7 +93,7 @@ def test_a_command_that_cannot_be_is_refused_with_its_path(app: Tally, change, e
     with pytest.raises(error) as refused:
         app.protocols["ocr-embed"].submit({**COMMAND, **change})
     assert refused.value.fields["path"] == path
-    assert app.runtime().store.counts() == {}
+    assert count_jobs(app) == {}
 
 
 def test_what_cannot_be_declared_is_refused(app: Tally):

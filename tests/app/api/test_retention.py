@@ -6,7 +6,7 @@ import pytest
 
 from tallystick import Tally, gather, wait
 from tallystick.errors import BadDuration, BadInput, NotFound, StoreMissing
-from tallystick.testing.stepping import check_books
+from tallystick.testing.stepping import check_books, count_jobs, open_store
 from tests.patience import wait_until
 
 DAY_MS = 86_400_000
@@ -55,7 +55,7 @@ def test_a_family_goes_from_the_youngest_up_in_one_call(app):
     assert app.prune(older_than=0, limit=4) == 4
     assert check_books(app) == []
     assert app.prune(older_than=0) == 1 + 3 + 9 + 1 - 4
-    assert app.runtime().store.counts() == {}
+    assert count_jobs(app) == {}
 
 
 def test_children_stay_while_an_open_fork_reads_what_they_returned(timed, hand, clock):
@@ -89,7 +89,7 @@ def test_children_stay_while_an_open_fork_reads_what_they_returned(timed, hand, 
 
 
 def test_a_limit_of_nothing_and_a_store_that_is_not_there_are_errors(app, url, tmp_path):
-    app.runtime()
+    open_store(app)
     with pytest.raises(BadInput, match="limit"):
         app.prune(older_than="1d", limit=0)
     with pytest.raises(BadInput):
@@ -128,11 +128,6 @@ def test_the_worker_of_a_tally_that_keeps_jobs_for_a_time_prunes_by_itself(url):
         return 1
 
     with app.worker():
-        job = flow.submit()
-        wait_until(lambda: app.runtime().store.job(job.id) is None)
+        flow.submit().result(30)
+        wait_until(lambda: not count_jobs(app))
     app.close()
-
-
-def test_without_a_retention_nothing_is_looked_at(app):
-    with app.worker():
-        assert "prune" not in app.runtime()._maintenance.roles

@@ -13,6 +13,7 @@ import pytest
 
 from tallystick import Delivered, Tally, aio, wait
 from tallystick.errors import NotFound
+from tallystick.testing.stepping import count_flushes, is_at_rest
 from tests.patience import wait_until
 
 JOBS = 1_000
@@ -24,8 +25,7 @@ FLUSHES_MAX = 4
 
 
 def all_wait(app) -> bool:
-    runtime = app.runtime()
-    return not runtime.worker.running and runtime.store.next_due(["default"]) is None
+    return is_at_rest(app)
 
 
 def coroutines_of(name: str) -> int:
@@ -42,9 +42,9 @@ def test_each_job_gets_the_signal_in_as_few_flushes_as_one_can(timed, hand):
 
     jobs = flow.submit_many([(n,) for n in range(50)])
     hand.work_all()
-    flushes = timed.runtime().committer.flushes
+    flushes = count_flushes(timed)
     assert timed.send_many(jobs, "go", 1, id="deploy") == [Delivered.WOKE] * 50
-    assert timed.runtime().committer.flushes == flushes + 1
+    assert count_flushes(timed) == flushes + 1
     assert timed.send_many(jobs, "go", 1, id="deploy") == [Delivered.KNOWN] * 50
     hand.work_all()
     assert [job.result(5) for job in jobs] == [n + 1 for n in range(50)]
@@ -129,10 +129,10 @@ def test_a_thousand_waiting_jobs_hold_nothing_and_wake_within_two_seconds(tmp_pa
         wait_until(lambda: all_wait(app), "rest")
         assert coroutines_of("patient") == 0
         assert threading.active_count() - others < THREADS_MAX
-        flushes = app.runtime().committer.flushes
+        flushes = count_flushes(app)
         wall, cpu = time.perf_counter(), time.process_time()
         assert app.send_many(jobs, "go", 1) == [Delivered.WOKE] * JOBS
-        assert app.runtime().committer.flushes - flushes <= FLUSHES_MAX
+        assert count_flushes(app) - flushes <= FLUSHES_MAX
         assert [job.result(60) for job in jobs] == [n + 1 for n in range(JOBS)]
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     app.close()

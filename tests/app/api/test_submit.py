@@ -9,6 +9,7 @@ import pytest
 
 from tallystick import Tally, Tx
 from tallystick.errors import BadInput, IdempotencyConflict, JobFailed, Misuse, NotFound, StoreMisused
+from tallystick.testing.stepping import count_flushes, count_jobs
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def test_another_content_under_one_key_is_refused_and_names_both_hashes(app, flo
     fields = conflict.value.fields
     assert len(fields["existing_hash"]) == len(fields["submitted_hash"]) == 64
     assert fields["existing_hash"] != fields["submitted_hash"]
-    assert app.runtime().store.counts() == {"QUEUED": 1}
+    assert count_jobs(app) == {"QUEUED": 1}
 
 
 def test_an_idempotent_workflow_is_one_job_for_each_content(app):
@@ -59,14 +60,14 @@ def test_a_hundred_threads_with_one_key_make_one_job(app, flow):
         jobs = list(pool.map(lambda n: flow.opts(idempotency_key=f"k{n % 4}").submit(n % 4), range(100)))
     assert len({job.id for job in jobs}) == 4
     assert sum(job.created for job in jobs) == 4
-    assert app.runtime().store.counts() == {"QUEUED": 4}
+    assert count_jobs(app) == {"QUEUED": 4}
 
 
 def test_many_submissions_share_flushes_and_are_all_durable(app, flow):
     jobs = flow.submit_many([(n,) for n in range(2_500)])
     assert len({job.id for job in jobs}) == 2_500
-    assert app.runtime().store.counts() == {"QUEUED": 2_500}
-    assert app.runtime().committer.flushes <= 10
+    assert count_jobs(app) == {"QUEUED": 2_500}
+    assert count_flushes(app) <= 10
 
 
 def test_a_list_submitted_in_a_transaction_exists_exactly_if_the_transaction_does(app, flow):
@@ -75,7 +76,7 @@ def test_a_list_submitted_in_a_transaction_exists_exactly_if_the_transaction_doe
     with pytest.raises(RuntimeError, match="changed my mind"), app.transaction() as db:  # noqa: PT012 (one block)
         flow.opts(within=db).submit_many([(3,), (4,)])
         raise RuntimeError("changed my mind")
-    assert app.runtime().store.counts() == {"QUEUED": 2}
+    assert count_jobs(app) == {"QUEUED": 2}
     with app.worker():
         assert [job.result(10) for job in kept] == [1, 2]
 
@@ -94,13 +95,13 @@ def test_a_list_with_keys_finds_what_is_there_and_makes_the_rest(app):
 
 def test_a_list_of_nothing_is_no_job(app, flow):
     assert flow.submit_many([]) == []
-    assert app.runtime().store.counts() == {}
+    assert count_jobs(app) == {}
 
 
 def test_a_list_in_which_one_cannot_be_encoded_submits_none(app, flow):
     with pytest.raises(BadInput):
         flow.submit_many([(1,), (object(),)])
-    assert app.runtime().store.counts() == {}
+    assert count_jobs(app) == {}
 
 
 def test_a_workflow_cannot_submit_a_list_that_every_replay_would_submit_again(app, flow):
@@ -110,7 +111,7 @@ def test_a_workflow_cannot_submit_a_list_that_every_replay_would_submit_again(ap
 
     with app.worker(), pytest.raises(JobFailed, match=r"flow\.child"):
         outer.submit().result(10)
-    assert set(app.runtime().store.counts()) == {"FAILED_FINAL"}
+    assert set(count_jobs(app)) == {"FAILED_FINAL"}
 
 
 def test_a_list_is_submitted_from_a_loop_without_blocking_it(app, flow):

@@ -74,7 +74,7 @@ def test_errors_are_judged_by_the_policy_of_the_workflow_and_not_by_the_budget(t
     assert seen(job) == "PENDING"
     clock.advance(60_000)
     segment = hand.claim()
-    hand.runtime.committer.call(segment.given_back())
+    hand.give_back(segment)
     assert seen(job) == "PENDING"
     hand.claim()
     assert seen(job) == "RUNNING"

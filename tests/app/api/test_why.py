@@ -188,12 +188,3 @@ def test_a_program_says_that_it_does_not_know_the_workflow(url):
     assert said.endswith("for a worker on queue default that knows flow 2; this program does not know flow 2")
     knows.close()
     works.close()
-
-
-def test_a_job_that_ended_since_its_row_was_read_has_ended(timed, hand, flow, monkeypatch):
-    job = flow.submit("done")
-    store = timed.runtime().store
-    before = store.job(job.id)
-    hand.work()
-    monkeypatch.setattr(store, "job", lambda _job_id: before)
-    assert job.why().startswith("it succeeded at ")

@@ -8,6 +8,7 @@ import pytest
 
 from tallystick import Tally
 from tallystick.errors import BadInput
+from tallystick.testing.stepping import open_store
 from tests.postgres.subject import fresh_schema
 
 
@@ -50,7 +51,7 @@ def test_a_transaction_of_another_tally_on_the_same_books_is_taken(
 ):
     same = url
     if url.startswith("sqlite"):
-        app.runtime()
+        open_store(app)
         (tmp_path / "way").symlink_to(tmp_path, target_is_directory=True)
         same = f"sqlite:///{tmp_path}/way/shop.db"
     other = Tally(same)

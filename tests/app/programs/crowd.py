@@ -74,20 +74,20 @@ def play(url: str, hours: int, part: Part) -> None:
         case "children":
             segments = claimed(children, int(part.about))
             part.reach("run", url)
-            end_together(app, segments)
+            children.run_together(segments)
         case "cancel":
             part.reach("run", url)
             app.job(part.about).cancel()
         case "all":
-            work_all(app, parent, children, int(part.about))
+            work_all(parent, children, int(part.about))
     app.close()
 
 
-def work_all(app: Tally, parent: SteppedWorker, children: SteppedWorker, together: int) -> None:
+def work_all(parent: SteppedWorker, children: SteppedWorker, together: int) -> None:
     """Do what is due until nothing is: children first, so many together."""
     while True:
         segments = claimed(children, together)
-        end_together(app, segments)
+        children.run_together(segments)
         if not segments and parent.work() == "idle":
             return
 
@@ -98,16 +98,6 @@ def claimed(hand: SteppedWorker, count: int) -> list[ClaimedSegment]:
     while len(segments) < count and (more := hand.claim_many(count - len(segments))):
         segments += more
     return segments
-
-
-def end_together(app: Tally, segments: list[ClaimedSegment]) -> None:
-    """Run children and write their ends in one flush."""
-    if not segments:
-        return
-    bundles = [app.workflows[each.claimed.handler, each.claimed.version].run(each) for each in segments]
-    for outcome in app.runtime().committer.call_all([bundle for bundle in bundles if bundle is not None]):
-        if isinstance(outcome, BaseException):
-            raise outcome
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tallystick.testing.remote_hand import Heard, HeldDirective, RemoteHand
-from tallystick.testing.stepping import check_books
+from tallystick.testing.stepping import check_books, is_at_rest
 from tests.patience import wait_until
 
 SECONDS = 8
@@ -33,7 +33,7 @@ def taken(app, service: str) -> HeldDirective:
     found: list[HeldDirective | None] = []
     wait_until(lambda: found.append(RemoteHand(app, service).look()) or found[-1], "a directive")
     assert found[-1] is not None
-    wait_until(lambda: not app.runtime().worker.running, "the job is put away")
+    wait_until(lambda: is_at_rest(app), "the job is put away")
     return found[-1]
 
 

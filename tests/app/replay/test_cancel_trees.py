@@ -10,7 +10,7 @@ import pytest
 
 from tallystick import Cancelled, ChildrenFailed, JobCancelled, JobFailed, aio, current, gather, wait
 from tallystick.errors import TallyError
-from tallystick.testing.stepping import cancel_overdue, check_books
+from tallystick.testing.stepping import cancel_overdue, check_books, is_at_rest
 from tests.patience import wait_until
 
 MANY = 5_000
@@ -67,7 +67,7 @@ def test_a_chain_of_twenty_levels_ends_within_a_second(app):
     with app.worker():
         while len(took) < 3 and not [ms for ms in took if ms < 1_000]:
             job = level.submit(19)
-            wait_until(lambda: counts(app).get("IN_PROGRESS") == 20 and not app.runtime().worker.running)
+            wait_until(lambda: counts(app).get("IN_PROGRESS") == 20 and is_at_rest(app))
             assert job.cancel() == "CANCELLED"
             wait_until(lambda: set(counts(app)) == {"CANCELLED"}, "all of them have ended")
             with app.connect() as db:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
 from collections import Counter
 
 import pytest
 
-from tallystick import Fatal, JobFailed, aio, gather
+from tallystick import JobFailed, aio, gather
 from tallystick.errors import ChildrenFailed
 
 
@@ -171,32 +169,3 @@ def test_two_thousand_children_close_two_groups_under_a_real_worker(app):
     with app.transaction() as db:
         assert db.execute(f"select count(*) from steps where job_id = '{job.id}'") == [(2,)]
         assert db.execute("select count(*) from messages where kind = 'resume'") == [(2,)]
-
-
-def test_how_children_ended_is_read_beside_the_loop(app, monkeypatch):
-    """Other tasks of the worker go on while a large group is read."""
-
-    @app.workflow
-    async def child(n: int) -> int:
-        if n < 0:
-            raise Fatal("no")
-        return n
-
-    @app.workflow
-    async def parent() -> list[int]:
-        with contextlib.suppress(ChildrenFailed):
-            await aio.gather(child.child(-1), child.child(2), fail_fast=True)
-        return list(await aio.gather(child.child(1), child.child(2)))
-
-    readers = []
-    children = type(app.runtime().store).children
-
-    def noted(*args, **kwargs):
-        readers.append(threading.current_thread().name)
-        return children(*args, **kwargs)
-
-    monkeypatch.setattr(type(app.runtime().store), "children", noted)
-    with app.worker():
-        assert parent.submit().result(30) == [1, 2]
-    assert readers
-    assert "tally-loop" not in readers

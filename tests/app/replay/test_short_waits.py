@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from tallystick import Cancelled, JobCancelled, aio, sleep, wait
+from tallystick.testing.stepping import is_at_rest
 from tests.patience import wait_until
 
 
@@ -73,7 +74,7 @@ def test_a_job_whose_signal_does_not_come_is_put_away_although_its_worker_is_idl
     with app.worker():
         job = flow.submit()
         wait_until(lambda: names(job)[-1] == "suspend")
-        wait_until(lambda: not app.runtime().worker.running)
+        wait_until(lambda: is_at_rest(app))
         job.send("go", 1)
         assert job.result(20) == 1
 

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tallystick import Cancelled, again, aio, now, wait
-from tallystick.testing.stepping import Death
+from tallystick.testing.stepping import Death, count_flushes
 from tests.app import digits_by_hand as expected
 from tests.app.books.test_digits import Ledgers
 
@@ -63,17 +63,16 @@ def send(job, count: int) -> None:
 
 def waits(app, job) -> int:
     """Return how many waits of a job are recorded."""
-    return sum(event.type == "wait" for event in app.runtime().store.history(job.id))
+    return sum(event.name == "wait" for event in job.history())
 
 
 @pytest.mark.parametrize("colour", ["sync", "async"])
 def test_many_signals_are_taken_in_a_few_flushes_in_their_order(timed, hand, colour):
     job = taking(timed, colour).submit(MANY)
     send(job, MANY)
-    committer = timed.runtime().committer
-    before = committer.flushes
+    before = count_flushes(timed)
     assert hand.work() == "EndJob"
-    assert committer.flushes - before <= FLUSHES_MAX
+    assert count_flushes(timed) - before <= FLUSHES_MAX
     assert job.result(5) == list(range(MANY))
     assert waits(timed, job) == MANY
     ledgers = Ledgers(timed, job)
@@ -168,10 +167,9 @@ def test_two_names_are_each_taken_in_their_order(timed, hand):
     for number in range(40):
         job.send("stay", -number)
         job.send("go", number)
-    committer = timed.runtime().committer
-    before = committer.flushes
+    before = count_flushes(timed)
     hand.work_all()
-    assert committer.flushes - before < 40
+    assert count_flushes(timed) - before < 40
     assert job.result(5) == [[number, -number] for number in range(40)]
 
 

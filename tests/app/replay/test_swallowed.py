@@ -9,6 +9,7 @@ import pytest
 
 from tallystick import Delivered, Retry, aio, sleep, wait
 from tests.elsewhere import elsewhere
+from tests.patience import wait_until
 
 NOT_BELIEVED = "SUSPEND_SWALLOWED"
 
@@ -144,8 +145,5 @@ def test_a_real_worker_holds_it_too(app, colour):
 
     with app.worker():
         job = {"sync": sync, "async": colourful}[colour].submit()
-        for _ in range(400):
-            if job.row().hold:
-                break
-            app.runtime().pause(25)
+        wait_until(lambda: job.row().hold, "it is held")
     assert held(app, job)[0] == NOT_BELIEVED

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tallystick import Delivered, aio, sleep, wait
-from tallystick.testing.stepping import Death
+from tallystick.testing.stepping import Death, count_flushes, is_at_rest
 from tests.elsewhere import elsewhere
+from tests.patience import wait_until
 
 
 def books(app, job):
@@ -197,11 +198,7 @@ def test_a_thousand_waiting_jobs_wake_together(app):
 
     jobs = flow.submit_many([(n,) for n in range(1_000)])
     with app.worker(concurrency=64):
-        deadline = 2_400
-        while app.runtime().worker.running or app.runtime().store.next_due(["default"]) is not None:
-            deadline -= 1
-            assert deadline
-            app.runtime().pause(25)
+        wait_until(lambda: is_at_rest(app), "all of them wait")
         for job in jobs:
             job.send("go", 1)
         assert [job.result(20) for job in jobs] == [n + 1 for n in range(1_000)]
@@ -216,14 +213,12 @@ def test_a_signal_and_the_claim_of_who_waited_for_it_share_a_flush(app):
 
     costs = []
     with app.worker(concurrency=4):
-        runtime = app.runtime()
         for number in range(5):
             job = flow.submit()
-            while runtime.worker.running or not runtime.worker.idle:
-                runtime.pause(5)
-            before = runtime.committer.flushes
+            wait_until(lambda: is_at_rest(app), "it waits")
+            before = count_flushes(app)
             job.send("go", number)
             assert job.result(20) == number
-            costs.append(runtime.committer.flushes - before)
+            costs.append(count_flushes(app) - before)
     # The worker may happen to look for work in between, which is a flush of its own.
     assert min(costs) <= 2

@@ -10,6 +10,7 @@ from tallystick import Delivered, aio
 from tallystick.testing.stepping import Death
 from tests.app.replay.test_waiting import books
 from tests.elsewhere import elsewhere
+from tests.patience import wait_until
 
 MINUTE_MS = 60_000
 
@@ -200,25 +201,18 @@ def test_an_answer_that_is_taken_beside_other_tasks_is_written_before_the_job_is
     assert stale_reports(timed) == 0
 
 
-def test_tasks_that_still_wait_end_with_their_workflow(timed, hand):
+def test_tasks_that_still_wait_end_with_their_workflow(app):
     left = []
 
-    @timed.workflow
+    @app.workflow
     async def flow() -> str:
         left.append(asyncio.ensure_future(aio.wait("never", str)))
         await asyncio.sleep(0)
         return "done"
 
-    async def run(segment):
-        bundle = await flow.run_async(segment, timed.runtime().lane())
-        await asyncio.wait(left)
-        return bundle
-
-    flow.submit()
-    segment = hand.claim()
-    bundle = asyncio.run(run(segment))
-    assert type(bundle[-1]).__name__ == "EndJob"
-    assert left[0].cancelled()
+    with app.worker():
+        assert flow.submit().result(30) == "done"
+        wait_until(left[0].cancelled, "the task has ended")
 
 
 def test_a_cancelled_job_is_told_at_every_wait_that_waits(timed, hand):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tallystick import Tally
-from tallystick.testing.stepping import check_books
+from tallystick.testing.stepping import check_books, count_jobs
 from tests.app.programs.limited import CONCURRENCY, PER_KEY, declare, running
 
 KEYS = 5
@@ -53,7 +53,7 @@ def watched(url: str, folder: Path, jobs: int, processes: int, kills: int) -> in
         crowd = Processes(url, locks, processes)
         stack.callback(crowd.end)
         kill_at, until = time.monotonic() + KILL_SECONDS, time.monotonic() + 300
-        while app.runtime().store.counts().get("SUCCEEDED", 0) < jobs:
+        while count_jobs(app).get("SUCCEEDED", 0) < jobs:
             now = running(locks)
             samples += 1
             peak = max(peak, len(now))
@@ -63,7 +63,7 @@ def watched(url: str, folder: Path, jobs: int, processes: int, kills: int) -> in
                 crowd.kill_one()
                 kills -= 1
                 kill_at = time.monotonic() + KILL_SECONDS
-            assert time.monotonic() < until, app.runtime().store.counts()
+            assert time.monotonic() < until, count_jobs(app)
         assert check_books(app) == []
         assert samples > 10
         assert {job.state() for job in submitted} == {"SUCCEEDED"}

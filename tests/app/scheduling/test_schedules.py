@@ -9,7 +9,7 @@ import pytest
 
 from tallystick import Tally, wait
 from tallystick.errors import BadInput, BadSchedule, DuplicateHandler, NoSuchSchedule
-from tallystick.testing.stepping import SteppedWorker, check_books, check_store, tick_schedules
+from tallystick.testing.stepping import SteppedWorker, check_books, check_store, open_store, tick_schedules
 from tests.patience import wait_until
 
 MINUTE, HOUR = 60_000, 3_600_000
@@ -67,7 +67,7 @@ def test_many_who_look_at_once_make_one_job_of_a_tick(url, clock):
     apps = [Tally(url, clock=clock) for _ in range(4)]
     for app in apps:
         declare(app, "every 1m")
-        app.runtime()
+        open_store(app)
     starting = [threading.Thread(target=app.declare_schedules) for app in apps]
     for thread in starting:
         thread.start()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tallystick import Fatal, JobFailed
-from tallystick.errors import BadInput, BadName
+from tallystick.errors import BadName
 
 UNSTORABLE = pytest.mark.parametrize("text", ["a\0b", "a\udcffb", 5], ids=["NUL", "surrogate", "no text"])
 
@@ -73,9 +73,3 @@ def test_an_error_whose_text_no_store_can_hold_fails_its_job_with_what_can_be(ti
     hand.work()
     with pytest.raises(JobFailed, match=r"a\?b\?c"):
         job.result(5)
-
-
-@pytest.mark.parametrize("text", ["a\udcffb"])
-def test_a_store_that_is_asked_for_what_it_cannot_hold_says_so(app, text):
-    with pytest.raises(BadInput, match="cannot be looked for"):
-        app.runtime().store.job(text)

@@ -72,6 +72,11 @@ class Results:
         self._pid = os.getpid()
         self._thread: threading.Thread | None = None
 
+    @property
+    def awaited(self) -> int:
+        """Return how many jobs callers wait for."""
+        return len(self._listeners)
+
     def recent(self, job_id: str) -> EndedJob | None:
         """Return how a job ended, if that was here and not long ago; what has ended stays as it is."""
         return self._recent.get(job_id)

@@ -10,7 +10,7 @@ import pytest
 
 from tallystick import Delivered, Retry, Tally, aio, gather, sleep, wait
 from tallystick.errors import DeadlineExceeded
-from tallystick.testing.stepping import SteppedWorker, cancel_overdue
+from tallystick.testing.stepping import SteppedWorker, cancel_overdue, open_store
 
 HOUR, YEAR = 3_600_000, 365 * 86_400_000
 BACK = pytest.mark.parametrize("jump", [-HOUR, -YEAR], ids=["an hour back", "a year back"])
@@ -31,7 +31,7 @@ def worker(request, url, clock):
     def start() -> SteppedWorker:
         if not made:
             made.append(declare(Tally(url, clock=clock)))
-            made[0].runtime()
+            open_store(made[0])
         return SteppedWorker(made[0], clock)
 
     if request.param == "ran before":
