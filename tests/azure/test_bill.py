@@ -18,6 +18,7 @@ from tallystick.core.remote.requests import CancelProtocol, RenewStep
 from tallystick.http import http_app
 from tallystick.store.azure import keys
 from tallystick.store.azure.changing import LOOK_MS
+from tallystick.store.azure.entities import bytes_of
 from tallystick.store.azure.remembering import COUNT_SECONDS, KEY_SECONDS
 from tallystick.store.azure.store import AzureStore
 from tallystick.testing.conformance.drafts import bundles, done
@@ -26,8 +27,8 @@ from tests.azure.counting import WAYS, requests_of, total
 from tests.azure.worlds import ModelSubject
 from tests.remote.test_publish import command as said
 
-USD_PER_10_000 = 0.00036
-"""What the guide assumes."""
+USD_PER_10_000, USD_PER_GIB = 0.00036, 0.045
+"""What the guide takes for prices."""
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "azure.md"
 SAID = " ".join(GUIDE.read_text("utf-8").split())
 PARTITIONS = len(keys.DUE_PARTITIONS)
@@ -104,10 +105,14 @@ def test_a_job_that_waits_costs_five_requests_every_quarter_of_an_hour():
 def test_the_sums_of_the_guide_are_those_of_its_price():
     month_s, idle = 30 * 86_400, PARTITIONS * (1 + 1 / 5)  # a look per second, a sweep every five
     said = GUIDE.read_text("utf-8")
-    assert f"`P` = {USD_PER_10_000:.5f} USD is **an assumption**" in said
+    assert f"takes `P` = {USD_PER_10_000:.5f} USD" in said
     assert f"some {idle * month_s / 1_000_000:.0f} million requests a month" in said
     usd = f"{idle * month_s / 10_000 * USD_PER_10_000:.1f}0 USD"
     assert f"A worker that idles is {round(idle * month_s / 10_000, -3):,.0f} P a month ({usd}" in said
+    assert f"{USD_PER_GIB} USD per GiB and month" in said
+    kept = 37e9 / 2**30 * USD_PER_GIB
+    assert f"about 37 KB as the service counts them: a million of them cost {kept:.2f} USD" in said
+    assert f"37 TB are added each month, which cost {round(1_000 * kept, -1):,.0f} USD" in said
     jobs = 1_000_000_000
     least, most = (total(requests_of(3, PUSHED, one_process=each)) for each in (True, False))
     assert f"{jobs / month_s:.0f} jobs and" in said
@@ -116,6 +121,18 @@ def test_the_sums_of_the_guide_are_those_of_its_price():
     cost = " to ".join(f"{each:,.0f} P" for each in priced)
     millions = " to ".join(f"{each / 100:,.0f}" for each in priced)
     assert f"{millions} million requests are {cost} a month ({usd} USD" in said
+
+
+def test_the_guide_says_what_a_job_keeps():
+    subject = ModelSubject()
+    run = RunningProtocol(subject, 3, PUSHED)
+    for _step in range(3):
+        run.publish()
+        run.ack()
+        run.answer()
+    rows = subject.client.tables.rows.values()
+    kb = sum(bytes_of(values) for _tag, values in rows) / 1_000
+    assert f"three steps without payload keeps {len(rows)} rows and about {kb:.0f} KB" in SAID
 
 
 def test_jobs_in_flight_are_counted_up_to_a_limit_by_tenant():
