@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from tallystick.core.deciding import decide
-from tallystick.core.effects.requests import Differs, Granted, Known, Later, Says
+from tallystick.core.effects.requests import Differs, Granted, HeldInDoubt, Known, Later, Says
 from tallystick.core.effects.rows import Came, EffectRow, Phase
 from tallystick.core.ledger.decisions import Reclaim
 from tallystick.core.pictures import Pictures
@@ -119,6 +119,8 @@ def _word(outcome: object) -> object:
             return "the probe"
         case Differs():
             return "Differs"
+        case HeldInDoubt(why):
+            return "held" if why.startswith("it is unknown whether pay happened under the key") else why
         case Known(result, error):
             return ("Known", result, error if error in (None, NO) else "conflict")
         case _:
@@ -164,7 +166,7 @@ def _leaves(s: Situation, *, person: bool, returned: bool = False) -> dict[str, 
     The job goes on by itself when another effect of it has rested, unless its function has returned.
     """
     if person and s.job == "goes on":
-        return {"left": "HELD", "hold": "IN_DOUBT", "ready": WALL}
+        return {"outcome": "held", "left": "HELD", "hold": "IN_DOUBT", "ready": WALL}
     rests = s.other == "RESTING" and s.job == "goes on" and not returned
     ready = None if not rests else s.rests if s.rests == 5_000 else WALL + OVERDUE_MS
     return {"left": "SUSPENDED", "hold": s.hold, "ready": ready}

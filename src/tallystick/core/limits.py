@@ -77,6 +77,8 @@ _NAME_RULE: Final = (
     "beginning with a letter or digit and not ending in a dot"
 )
 _KEY_RULE: Final = f"1 to {KEY_CHARS_MAX} visible ASCII characters without spaces"
+_EFFECT_KEY: Final = re.compile(rf"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]{{1,{KEY_CHARS_MAX}}}")
+_EFFECT_KEY_RULE: Final = f"1 to {KEY_CHARS_MAX} characters, none of which controls a terminal or ends a line"
 _TEXT_RULE: Final = "a text without NUL and without half of a surrogate pair"
 
 
@@ -94,7 +96,7 @@ def check_name(kind: str, text: str) -> str:
 
 
 def check_key(kind: str, text: str) -> str:
-    """Return the text if it can be a key that the user chose (idempotency, effect), else raise `BadName`.
+    """Return the text if it can be a key that the user chose (idempotency, tag), else raise `BadName`.
 
     Keys may hold any visible ASCII character, because people build them from other names.
 
@@ -103,6 +105,19 @@ def check_key(kind: str, text: str) -> str:
     """
     if not _fits(_KEY, text):
         raise _bad_name(kind, text, _KEY_RULE)
+    return text
+
+
+def check_effect_key(kind: str, text: str) -> str:
+    """Return the text if an effect can have it as its key, else raise `BadName`.
+
+    It is made of arguments, which are data: names of people and streets, in any script, with spaces.
+
+    >>> check_effect_key("key", "charge:Jörg Müller/7")
+    'charge:Jörg Müller/7'
+    """
+    if not _fits(_EFFECT_KEY, text):
+        raise _bad_name(kind, text, _EFFECT_KEY_RULE)
     return text
 
 

@@ -12,7 +12,9 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from tallystick.clock import Clock, SystemClock
+from tallystick.core.effects.requests import HeldInDoubt
 from tallystick.core.ledger.decisions import Reclaim
+from tallystick.core.verbs.holds import Hold
 from tallystick.errors import StaleLease
 from tallystick.store.api import ClaimedJob, EndAttempt, EndJob, Fence
 
@@ -56,7 +58,7 @@ class CancelledHere(NamedTuple):
 
 
 class JobHeld(NamedTuple):
-    """A job that ran here waits for a person, and that is durable."""
+    """A job that ran here, or that a sweep of this process came to, waits for a person: that is durable."""
 
     fence: Fence
     handler: str
@@ -160,5 +162,7 @@ class Observers:
                 self.tell(JobFinished(fence, handler, end.state, end.error_code, end.error_message))
         elif type(end) is EndAttempt and end.hold is not None:
             self.tell(JobHeld(fence, handler, end.hold, end.hold_reason or ""))
+        elif type(end) is HeldInDoubt:
+            self.tell(JobHeld(fence, handler, Hold.IN_DOUBT, end.why))
         elif isinstance(end, StaleLease):
             self.tell(StaleReport(fence, handler))

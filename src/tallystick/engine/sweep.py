@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from tallystick.core.effects.requests import DueProbe, Says, SettleEffect, TakeProbe
+from tallystick.core.effects.requests import DueProbe, Says, Settled, SettleEffect, TakeProbe
 from tallystick.core.effects.rows import BY_PROBE, EffectRow
 from tallystick.core.lease import CANCEL_GRACE_MS
 from tallystick.core.ledger.decisions import Reclaim
@@ -21,7 +21,7 @@ from tallystick.core.remote.requests import ExpireStep
 from tallystick.core.verbs.asking import DEADLINE, EndedNow
 from tallystick.engine.committer import Committer
 from tallystick.engine.failure import Failure
-from tallystick.engine.observe import CancelledHere, Reclaimed
+from tallystick.engine.observe import CancelledHere, JobHeld, Reclaimed
 from tallystick.errors import StaleLease, StoreError
 from tallystick.ids import Ids
 from tallystick.store.api import (
@@ -55,12 +55,12 @@ def sweep(
         ReclaimAttempt(lost.fence, lost.unit, excused=lost.fence in excused)
         for lost in store.expired(SWEEP_ROWS_MAX)
     ]
-    taken, refused = _reclaimed(committer, requests)
+    taken, refused = _reclaimed(store, committer, requests)
     held = [
         request._replace(refused=f"the end of its lost attempt was refused: {error}; see tally doctor")
         for request, error in refused
     ]
-    kept, stuck = _reclaimed(committer, held)
+    kept, stuck = _reclaimed(store, committer, held)
     for request, error in (*refused, *stuck):
         if tell(error):
             _log.error(
@@ -73,10 +73,10 @@ def sweep(
 
 
 def _reclaimed(
-    committer: Committer, requests: Sequence[ReclaimAttempt]
+    store: Store, committer: Committer, requests: Sequence[ReclaimAttempt]
 ) -> tuple[int, list[tuple[ReclaimAttempt, BaseException]]]:
     """Write requests and return how many did something, and which were refused, by what."""
-    taken, refused = 0, []
+    taken, refused, stopped = 0, [], set()
     for request, outcome in zip(requests, committer.call_all([(each,) for each in requests]), strict=True):
         if isinstance(outcome, StoreError):
             raise outcome
@@ -86,7 +86,19 @@ def _reclaimed(
             taken += 1
             assert isinstance(outcome, Reclaim)
             committer.observers.tell(Reclaimed(request.fence, outcome))
+            if outcome in (Reclaim.IN_DOUBT, Reclaim.HOLD):
+                stopped.add(request.fence.job_id)
+    for job_id in sorted(stopped):
+        _tell_held(store, committer, job_id)
     return taken, refused
+
+
+def _tell_held(store: Store | Effects, committer: Committer, job_id: str) -> None:
+    """Tell of a job that a sweep has held for a person, if it has: it may end, or wait for a probe."""
+    row = store.job(job_id)
+    if row is not None and row.hold is not None:
+        fence = Fence(job_id, row.attempt, "")
+        committer.observers.tell(JobHeld(fence, row.handler, row.hold, row.hold_reason or ""))
 
 
 class OverTime(NamedTuple):
@@ -175,10 +187,10 @@ Run: TypeAlias = Callable[[Callable[[], Any]], Any]
 def ask_probes(store: Effects, committer: Committer, probes: Mapping[str, Probe], run: Run) -> int:
     """Ask the probes whose time has come, and return how many answers were written down."""
     due = store.due_probes(sorted(probes), SWEEP_ROWS_MAX)
-    return sum(_ask(committer, probes, each, run) for each in due)
+    return sum(_ask(store, committer, probes, each, run) for each in due)
 
 
-def _ask(committer: Committer, probes: Mapping[str, Probe], due: DueProbe, run: Run) -> bool:
+def _ask(store: Effects, committer: Committer, probes: Mapping[str, Probe], due: DueProbe, run: Run) -> bool:
     lease_ms = probes[due.effect].lease_ms
     row = committer.call((TakeProbe(due.job_id, due.unit, due.rev, lease_ms),))
     if not isinstance(row, EffectRow):
@@ -194,5 +206,6 @@ def _ask(committer: Committer, probes: Mapping[str, Probe], due: DueProbe, run: 
     answer = SettleEffect(
         row.job_id, said.says, BY_PROBE, row.unit, result=said.result, why=said.why, rev=row.rev
     )
-    committer.call((answer,))
+    if committer.call((answer,)) is Settled.HELD:
+        _tell_held(store, committer, row.job_id)
     return True

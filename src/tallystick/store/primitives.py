@@ -204,6 +204,10 @@ class ManyWriters(Protocol):
 class Effects(Protocol):
     """What a store can do in addition when it keeps effects. What is read is true when it is given."""
 
+    def job(self, job_id: str) -> JobRow | None:
+        """Return the row of a job."""
+        ...
+
     def due_probes(self, effects: Sequence[str], limit: int) -> list[DueProbe]:
         """Return effects of these names whose probes are to be asked now, the longest waiting first."""
         ...

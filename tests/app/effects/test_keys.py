@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tallystick import Key
+from tallystick import JobFailed, Key
 from tallystick.errors import IdempotencyConflict
 from tallystick.testing.stepping import check_books
 
@@ -77,3 +77,43 @@ def test_a_fork_with_fresh_keys_acts_again(timed, hand, clock, acted):
     plain = fresh.fork(at="charge")
     assert (hand.work(), plain.result(1), len(acted)) == ("EndJob", 1, 2)
     assert check_books(timed) == []
+
+
+@pytest.mark.parametrize("who", ["Jörg Müller", "a/b?c=d#e", "李 雷", "'quoted\" \\ name'", "ü" * 248])
+def test_a_key_is_made_of_data(timed, hand, acted, who):
+    @timed.effect(key="charge:{who}")
+    def charge(key: Key, who: str) -> str:
+        acted.append(key)
+        raise ConnectionResetError("cut")
+
+    @timed.workflow
+    def buy(who: str) -> str:
+        return charge(who)
+
+    job = buy.submit(who)
+    assert (hand.work(), acted) == ("Await", [f"charge:{who}"])
+    assert repr(f"charge:{who}") in job.why()
+    job.resolve(happened="paid", key=f"charge:{who}", by="ann")
+    assert (hand.work(), job.result(1), check_books(timed)) == ("EndJob", "paid", [])
+    # A fork that is to act again has a longer one.
+    fork = job.fork(at="charge", fresh_keys=True)
+    assert (hand.work(), acted[1]) == ("Await", f"charge:{who}:{fork.id}")
+    assert check_books(timed) == []
+
+
+@pytest.mark.parametrize("who", ["", "a\nb", "a\x00b", "a\x1b[2Jb", "a\u2028b", "a\x85b", "x" * 256])
+def test_a_key_that_no_line_can_show_is_refused(timed, hand, acted, who):
+    @timed.effect(key="{who}")
+    def charge(key: Key, who: str) -> str:
+        acted.append(key)
+        return key
+
+    @timed.workflow
+    def buy(who: str) -> str:
+        return charge(who.replace("NUL", "\x00"))
+
+    job = buy.submit(who.replace("\x00", "NUL"))
+    assert hand.work() == "EndJob"
+    with pytest.raises(JobFailed, match="key of charge"):
+        job.result(1)
+    assert (job.row().error_code, acted, keys(timed)) == ("BAD_NAME", [], [])

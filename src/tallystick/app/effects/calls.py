@@ -40,6 +40,7 @@ from tallystick.core.effects.requests import (
     DoubtEffect,
     EndEffect,
     Granted,
+    HeldInDoubt,
     Instead,
     Known,
     Later,
@@ -53,6 +54,7 @@ from tallystick.core.retry import ErrorClass, GiveUp, decide_failure
 from tallystick.core.verbs.holds import Hold
 from tallystick.engine.failure import Failure
 from tallystick.engine.job_log import JOB_LOG
+from tallystick.engine.observe import JobHeld
 from tallystick.engine.pending_writes import Called
 from tallystick.errors import InvariantBroken, NotDone, ParallelCalls, StaleLease, StoreMisused
 from tallystick.store.api import NewLease, Outcome, Record, Wait
@@ -156,8 +158,8 @@ class _Calling:
             try:
                 began = context.runtime.clock.boot_ms()
                 came = yield Write((*context.segment.decided(), self._asks(beside=False)))
-                if came == Instead.WAIT:
-                    raise self._suspended()
+                if came == Instead.WAIT or isinstance(came, HeldInDoubt):
+                    raise self._suspended(came)
             finally:
                 self._beside.parked()
         context.heed(came)
@@ -251,8 +253,8 @@ class _Calling:
         if came == Instead.BESIDE:
             yield from self._alone()
             try:
-                yield Write((self._request(self._lease_id, asked=True, beside=False),))
-                raise self._suspended()
+                came = yield Write((self._request(self._lease_id, asked=True, beside=False),))
+                raise self._suspended(came)
             finally:
                 self._beside.parked()
         if not isinstance(came, Granted | Hold):
@@ -299,8 +301,8 @@ class _Calling:
             for over in others:
                 yield Until(over)
             at, told = self._context.runtime.clock.wall_ms(), True
-            yield Write((*self._context.segment.decided(), doubt._replace(at=at)))
-            raise self._suspended()
+            came = yield Write((*self._context.segment.decided(), doubt._replace(at=at)))
+            raise self._suspended(came)
         finally:
             self._beside.parked()
             if not told:  # another call in doubt has ended the segment
@@ -366,6 +368,10 @@ class _Calling:
         finally:
             self._beside.parked()
 
-    def _suspended(self) -> Unwind:
-        """Return what leaves a function whose segment ended with the last bundle."""
-        return self._context.suspended(f"it is known what came of {self._spec.name}#{self._occurrence}")
+    def _suspended(self, came: object) -> Unwind:
+        """Return what leaves a function whose segment ended with the last bundle, to which this came."""
+        context, segment = self._context, self._context.segment
+        if isinstance(came, HeldInDoubt):
+            held = JobHeld(segment.fence, segment.claimed.handler, Hold.IN_DOUBT, came.why)
+            context.runtime.observers.tell(held)
+        return context.suspended(f"it is known what came of {self._spec.name}#{self._occurrence}")

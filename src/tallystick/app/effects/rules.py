@@ -14,7 +14,7 @@ from tallystick.core.effects.fresh_keys import key_for
 from tallystick.core.effects.requests import Intent
 from tallystick.core.effects.rows import EffectRules
 from tallystick.core.json_forms.canonical import content_hash
-from tallystick.core.limits import PAYLOAD_BYTES_MAX, check_key, check_text
+from tallystick.core.limits import PAYLOAD_BYTES_MAX, check_effect_key, check_text
 from tallystick.engine.submission import tenant_in
 from tallystick.errors import BadInput
 
@@ -39,7 +39,8 @@ class EffectSpec:
         arguments = self.signature.encode(args, kwargs, for_hash=True)
         check_text(f"the arguments of {self.effect}", arguments, PAYLOAD_BYTES_MAX)
         options = context.segment.claimed.options
-        key = check_key("key", key_for(self._key(args, kwargs), options, context.segment.job_id))
+        key = check_effect_key(f"key of {self.effect}", self._key(args, kwargs))
+        key = key_for(key, options, context.segment.job_id)
         tenant = tenant_in(options)
         printed = content_hash(msgspec.json.decode(arguments))
         return Intent((tenant, self.effect, key), printed, arguments, self.rules.written())

@@ -164,6 +164,12 @@ class Instead(StrEnum):
     BESIDE = "the segment would be over: ask again when no other call of it goes on"
 
 
+class HeldInDoubt(NamedTuple):
+    """The segment is over, and its job is held until a person has said what came of an effect."""
+
+    why: str
+
+
 class Settled(StrEnum):
     """What became of an answer; the value is the sentence people read."""
 

@@ -8,7 +8,7 @@ import msgspec
 
 from tallystick.core.audit.job_view import AbortReason
 from tallystick.core.effects.after_end import act_of, left, not_done
-from tallystick.core.effects.requests import Instead, Says, Settled, SettleEffect, TakeProbe
+from tallystick.core.effects.requests import Says, Settled, SettleEffect, TakeProbe
 from tallystick.core.effects.rows import BY_CALL, Came, EffectRow, OpenEffect, Phase, answer_of
 from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState
 from tallystick.core.pictures import JobFacts, Now, Picture, Pictures
@@ -37,6 +37,7 @@ from tallystick.core.verbs.effects.doubting import (
     needs_person,
     park,
     redoubted,
+    waits,
 )
 from tallystick.core.verbs.effects.outcomes import ended, message_of, over, said_of
 from tallystick.core.verbs.holds import Hold
@@ -207,7 +208,7 @@ def before_end(
     if waited_for is not None:
         row = redoubted(waited_for, now) if waited_for.phase == Phase.RESTING else waited_for
         parked = park(picture, fence, fact.chain, fact.at, row, now, is_over=True)
-        return Plan((*doubts_again(picture, now), *parked), Instead.WAIT)
+        return waits((*doubts_again(picture, now), *parked))
     return unneeded(pictures, picture, now)
 
 

@@ -13,7 +13,7 @@ import msgspec
 from tallystick.core.audit.fingerprints import DUE_IN
 from tallystick.core.audit.job_view import AbortReason
 from tallystick.core.chain import Chain
-from tallystick.core.effects.requests import DoubtEffect, Instead
+from tallystick.core.effects.requests import DoubtEffect, HeldInDoubt, Instead
 from tallystick.core.effects.resting import rests_until
 from tallystick.core.effects.rows import EffectRow, OpenEffect, Phase
 from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState
@@ -89,8 +89,10 @@ def needs_person(row: EffectRow) -> bool:
 
 def waits(writes: tuple[Write, ...]) -> Plan:
     """Return the plan that puts a job away; workers hear of it if the job goes on at an instant."""
-    moved = (write.job for write in writes if isinstance(write, MoveJob))
-    wakes = any(job.ready_at is not None and job.hold is None for job in moved)
+    for write in writes:
+        if isinstance(write, MoveJob) and write.values.hold_reason is not None:
+            return Plan(writes, HeldInDoubt(write.values.hold_reason))
+    wakes = any(isinstance(write, MoveJob) and write.job.ready_at is not None for write in writes)
     return Plan(writes, Instead.WAIT, wakes=wakes)
 
 
