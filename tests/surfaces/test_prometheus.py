@@ -10,13 +10,14 @@ import subprocess
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.patience import wait_until
-from tests.surfaces.commands import Shop, Work
+from tests.surfaces.commands import Shop, Work, started
 
 ROOT = Path(__file__).parents[2]
 PROMETHEUS, PROMTOOL = "/usr/bin/prometheus", "/usr/bin/promtool"
@@ -26,9 +27,20 @@ SHOP = """
 import os
 import time
 from pathlib import Path
-from tallystick import Fatal, Key, Retry, Tally
+from tallystick import Fatal, Key, Retry, Tally, Webhook
 
-app = Tally("sqlite:///shop.db")
+app = Tally("sqlite:///shop.db", callback_url="https://tally.example")
+# Nothing listens there: every try to publish fails, and is counted.
+DEAF = Webhook("http://127.0.0.1:9/hook", secret="s" * 32, allow_networks=["127.0.0.0/8"])
+app.service("ocr", via=DEAF)
+
+@app.remote("ocr")
+def read(page: int) -> int:
+    raise NotImplementedError
+
+@app.workflow
+def scan(page: int) -> int:
+    return read(page)
 
 @app.step(retry=Retry(3, first="1ms"))
 def stumble() -> None:
@@ -89,19 +101,26 @@ def panels() -> list[str]:
 
 
 @pytest.fixture
-def configured(tmp_path) -> tuple[Path, int]:
-    """Return the configuration of the guide with its addresses and times changed, and the worker's port."""
+def configured(tmp_path) -> tuple[Path, int, int]:
+    """Return the configuration of the guide with other addresses and times, and the ports to be read."""
     if not Path(PROMETHEUS).exists():
         text = f"{PROMETHEUS} is not there: run scripts/prometheus, which installs it"
         pytest.fail(text) if os.environ.get("CI") else pytest.skip(text)
     guide = (ROOT / "docs" / "guides" / "scheduled-import.md").read_text()
     (said,) = re.findall(r"```yaml\n(# prometheus.yml\n.*?)```", guide, re.DOTALL)
-    port = free_port()
+    port, api_port = free_port(), free_port()
     assert "127.0.0.1:9400" in said
     assert "scrape_interval: 15s" in said
     said = said.replace("127.0.0.1:9400", f"127.0.0.1:{port}").replace("interval: 15s", "interval: 1s")
     config = tmp_path / "prometheus.yml"
-    config.write_text(f"global: {{evaluation_interval: 1s}}\n{said}")
+    # Beside the worker, the API: a second address in the list of the guide.
+    api = f"""
+  - job_name: api
+    scrape_interval: 1s
+    static_configs:
+      - targets: ["127.0.0.1:{api_port}"]
+"""
+    config.write_text(f"global: {{evaluation_interval: 1s}}\n{said.rstrip()}{api}")
     (tmp_path / "alerts.yml").write_text((OPERATIONS / "alerts.yml").read_text())
     for about in ("config", "rules"):
         file = config if about == "config" else tmp_path / "alerts.yml"
@@ -109,12 +128,12 @@ def configured(tmp_path) -> tuple[Path, int]:
             [PROMTOOL, "check", about, file], check=False, capture_output=True, text=True, timeout=PATIENCE
         )
         assert checked.returncode == 0, checked.stdout + checked.stderr
-    return config, port
+    return config, port, api_port
 
 
 @pytest.fixture
 def server(configured, tmp_path) -> Iterator[str]:
-    config, _port = configured
+    config, *_ports = configured
     address = f"127.0.0.1:{free_port()}"
     words = [f"--config.file={config}", f"--storage.tsdb.path={tmp_path / 'series'}"]
     with (tmp_path / "prometheus.log").open("w") as log:
@@ -134,17 +153,30 @@ def live(shop: Shop) -> str:
     return job
 
 
+@contextmanager
+def serving(shop: Shop, port: int) -> Iterator[None]:
+    """Run `tally serve` beside the worker; its series are those of the store."""
+    process = started(("serve", "shop", "--bind", f"127.0.0.1:{port}"), shop.folder)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.communicate("", PATIENCE)
+
+
 @pytest.mark.long
 def test_prometheus_answers_every_panel_and_evaluates_every_rule(configured, server, tmp_path):
-    _config, port = configured
+    _config, port, api_port = configured
     shop = Shop(tmp_path)
     (tmp_path / "shop.py").write_text(SHOP)
     job = live(shop)
-    with Work(shop, "--metrics", f"127.0.0.1:{port}", "--lease", "1s"):
+    with Work(shop, "--metrics", f"127.0.0.1:{port}", "--lease", "1s"), serving(shop, api_port):
         shop.submit("shop:fails")
         shop.submit("shop:pay", "7")
+        shop.submit("shop:scan", "1")
         wait_until(lambda: _is_ready(server), "Prometheus is ready")
-        wait_until(lambda: len(ask(server, "up == 1")) == 1, "it has read the worker")
+        wait_until(lambda: len(ask(server, "up == 1")) == 2, "it has read worker and API")
+        wait_until(lambda: ask(server, 'tallystick_workers{job="api"} > 0'), "the API counts the worker")
         for panel in panels():
             wait_until(lambda panel=panel: ask(server, panel), f"what {panel} shows")
         wait_until(lambda: _firing(server) == {"TallystickInDoubt"}, "the alert fires")
