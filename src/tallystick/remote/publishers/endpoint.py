@@ -161,3 +161,27 @@ class WebAddress:
 
 # A shorter name of a user is part of too many words.
 _NAME_CHARS_MIN: Final = 3
+
+
+class AddressedEndpoint(Endpoint):
+    """An endpoint with a web address, which may hold secrets; nothing that is shown or kept has them."""
+
+    _address: WebAddress
+
+    def __repr__(self) -> str:
+        """Show where it leads, and no secret."""
+        return f"{type(self).__name__}({self.address!r})"
+
+    @property
+    def address(self) -> str:
+        """Return the way and the web address; of a query, which may be a secret, there is only a print."""
+        return self._address.kept
+
+    @property
+    def older_address(self) -> str | None:
+        """Return the same with its query, as rows of older versions have it."""
+        return self._address.older
+
+    def clean(self, text: str) -> str:
+        """Return a text without the name, the password and the query of the address."""
+        return self._address.clean(text)

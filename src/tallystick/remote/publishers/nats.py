@@ -22,8 +22,8 @@ from tallystick.remote.publishers.endpoint import (
     PUBLISH_SECONDS,
     REFUSED,
     REPORTS,
+    AddressedEndpoint,
     Answer,
-    Endpoint,
     Outgoing,
     Published,
     Publisher,
@@ -47,7 +47,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _log = logging.getLogger("tallystick.worker")
 
 
-class Nats(Endpoint):
+class Nats(AddressedEndpoint):
     """Directives go to a stream of JetStream, to the subject `STREAM.TOPIC`."""
 
     needs: ClassVar = ("nats", "nats")
@@ -61,24 +61,6 @@ class Nats(Endpoint):
         self._stream = stream
         self._credentials = credentials
         self._address = WebAddress("nats", self._parts, stream)
-
-    def __repr__(self) -> str:
-        """Show where it leads, and no secret."""
-        return f"Nats({self.address!r})"
-
-    @property
-    def address(self) -> str:
-        """Return the server and the stream."""
-        return self._address.kept
-
-    @property
-    def older_address(self) -> str | None:
-        """Return the same with the query of the server, as rows of older versions have it."""
-        return self._address.older
-
-    def clean(self, text: str) -> str:
-        """Return a text without the name, the password and the query of the server."""
-        return self._address.clean(text)
 
     @property
     def replies(self) -> dict[str, str]:

@@ -18,8 +18,8 @@ from tallystick.remote.publishers.endpoint import (
     AWAY,
     NO_ROOM,
     REPORTS,
+    AddressedEndpoint,
     Answer,
-    Endpoint,
     Outgoing,
     Published,
     Publisher,
@@ -67,7 +67,7 @@ if needed ~= nil then redis.pcall('XTRIM', KEYS[2], 'MINID', needed) end
 _log = logging.getLogger("tallystick.worker")
 
 
-class RedisStream(Endpoint):
+class RedisStream(AddressedEndpoint):
     """Directives go to the stream `PREFIX:TOPIC`, reports to `PREFIX:reports`."""
 
     needs: ClassVar = ("redis", "redis")
@@ -80,24 +80,6 @@ class RedisStream(Endpoint):
             raise BadInput(f"the prefix of streams is a word without a colon, not {prefix!r}")
         self._prefix = prefix
         self._address = WebAddress("redis", self._parts, prefix)
-
-    def __repr__(self) -> str:
-        """Show where it leads, and no secret."""
-        return f"RedisStream({self.address!r})"
-
-    @property
-    def address(self) -> str:
-        """Return the server and the prefix."""
-        return self._address.kept
-
-    @property
-    def older_address(self) -> str | None:
-        """Return the same with the query of the server, as rows of older versions have it."""
-        return self._address.older
-
-    def clean(self, text: str) -> str:
-        """Return a text without the name, the password and the query of the server."""
-        return self._address.clean(text)
 
     @property
     def replies(self) -> dict[str, str]:

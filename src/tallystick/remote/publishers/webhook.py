@@ -20,7 +20,7 @@ from tallystick.remote.publishers.endpoint import (
     FAILED,
     FORBIDDEN,
     REFUSED,
-    Endpoint,
+    AddressedEndpoint,
     Outgoing,
     Publisher,
     WebAddress,
@@ -37,7 +37,7 @@ _NEVER: Final = frozenset({400, 410, 413, 414, 422})
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
-class Webhook(Endpoint):
+class Webhook(AddressedEndpoint):
     """Directives are posted to a web address, signed with a secret that its service knows too."""
 
     needs: ClassVar = ("h11", "webhook")
@@ -56,24 +56,6 @@ class Webhook(Endpoint):
         self._secret = secret_bytes(secret)
         self._certificates = certificates
         self._address = WebAddress("webhook", self._url)
-
-    def __repr__(self) -> str:
-        """Show where it leads, and no secret."""
-        return f"Webhook({self.address!r})"
-
-    @property
-    def address(self) -> str:
-        """Return the way and the web address; of a query, which may be a secret, there is only a print."""
-        return self._address.kept
-
-    @property
-    def older_address(self) -> str | None:
-        """Return the address with its query, as rows of older versions have it."""
-        return self._address.older
-
-    def clean(self, text: str) -> str:
-        """Return a text without the query of the address."""
-        return self._address.clean(text)
 
     def connect(self, resolve: Resolve | None = None, clock: Clock | None = None) -> Publisher:
         """Return the publisher that posts; names are resolved by the system unless told otherwise."""
