@@ -50,6 +50,7 @@ def per_us_of(rate: str) -> float:
     return int(number) / (duration_ms(period) * 1_000)
 
 
+@pytest.mark.slow
 @RATES
 @pytest.mark.parametrize("late", [0.0, 0.1, 0.4])
 def test_over_ten_minutes_a_rate_is_kept_within_two_percent_by_a_worker_that_is_late(rate, burst, late):

@@ -81,6 +81,7 @@ def test_of_two_processes_one_is_killed_and_the_other_finishes_every_order_once(
     assert victim.wait() == -signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_killed_and_started_again_it_goes_on(shop):
     victim = shop()
     victim.stdout.readline()
@@ -97,6 +98,7 @@ def test_every_command_that_the_readme_and_the_guides_name_exists():
     assert {"work", "submit", "ledger"} <= named <= set(COMMANDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["sqlite"], indirect=True)
 def test_the_commands_of_the_readme_work_on_its_program(shop, tmp_path):
     """The first is a worker in another terminal; the others are typed one after the other."""

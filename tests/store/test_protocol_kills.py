@@ -45,6 +45,7 @@ AGAIN = {"submit": "Existing", "deliver": "STALE", "ack": "DUPLICATE", "result":
 FIRST = {"submit": "CREATED", "deliver": "TAKEN", "ack": "ACCEPTED", "result": "ACCEPTED"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", ["sqlite.begin.after", "sqlite.commit.before", "sqlite.commit.after"])
 def test_a_process_that_dies_in_a_verb_leaves_all_of_it_or_nothing(tmp_path: Path, point: str):
     path = tmp_path / "books.db"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 from tallystick.testing.conformance.machine import StoreMachine
@@ -28,5 +29,5 @@ class SqliteMachine(StoreMachine):
         return super().store_ms() + self.store._time.lag()  # type: ignore[attr-defined]  # SQLite's own
 
 
-TestSqliteMachine = SqliteMachine.TestCase
+TestSqliteMachine = pytest.mark.slow(SqliteMachine.TestCase)
 TestSqliteMachine.settings = settings(max_examples=60, stateful_step_count=40)

@@ -87,6 +87,7 @@ def test_so_it_is_on_a_server(shop, server):
     assert len(places(report, "postgres.commit.before")) >= 3
 
 
+@pytest.mark.slow
 def test_waits_sleeps_pauses_and_children_take_no_time(shop):
     tries = []
 
@@ -139,6 +140,7 @@ def test_a_step_that_pays_by_itself_is_found_out(shop):
     assert "in check" in text
 
 
+@pytest.mark.slow
 def test_another_result_or_another_end_is_found_out(shop, tmp_path):
     asked = tmp_path / "asked"
 
@@ -165,6 +167,7 @@ def test_another_result_or_another_end_is_found_out(shop, tmp_path):
         crash_everywhere(impatient)
 
 
+@pytest.mark.slow
 def test_the_worker_that_takes_over_is_killed_too(shop):
     @shop.workflow
     def plain() -> int:
@@ -177,6 +180,7 @@ def test_the_worker_that_takes_over_is_killed_too(shop):
     assert twice.kills == sum(map(len, twice.places))
 
 
+@pytest.mark.slow
 def test_async_workflows_and_effects_with_a_probe(shop):
     @shop.effect(key="charge:{order}", probe=lambda _key, order: Happened(f"receipt {order}"), timeout="2s")
     async def charge(key: Key, order: int) -> str:
@@ -195,6 +199,7 @@ def test_async_workflows_and_effects_with_a_probe(shop):
     assert crash_everywhere(order, 7, check=check).kills >= 8
 
 
+@pytest.mark.slow
 def test_an_effect_that_cannot_be_probed_asks_a_person_where_that_is_allowed(shop):
     @shop.effect(key="mail:{order}", timeout="2s")
     def mail(key: Key, order: int) -> str:
