@@ -209,6 +209,10 @@ def test_jobs_that_rest_and_wait_for_the_keys_of_each_other_go_on(timed, hand, c
     assert effects(timed) == {"a": ("RESTING", None), "b": ("RESTING", None)}
     assert [job.row().ready_at for job in jobs] == due(timed)
     assert (check_books(timed), check_store(timed)) == ([], [])
+    why = jobs[0].why()
+    assert why.until.timestamp() * 1000 == jobs[0].row().ready_at
+    assert "act under the key 'a': nothing has happened so far; it may be called again from" in why
+    assert f"job {jobs[1].id} has the key 'b' of act" in why
     clock.advance(MINUTES_MS)
     hand.work_all()
     assert [job.result(1) for job in jobs] == [["a done", "b done"], ["b done", "a done"]]

@@ -68,6 +68,14 @@ def doubts_text(rows: Sequence[EffectRow], now: int) -> str:
     return "".join([*told, f"; and so of {more} more"] if more > 0 else told)
 
 
+def rests_text(rows: Sequence[EffectRow], now: int) -> str:
+    """Return a part of a sentence about the effects of a job that have done nothing and are called again."""
+    rests = [row for row in rows if row.phase == Phase.RESTING and row.doubt is None]
+    return "".join(
+        f"; {row.effect} under the key {row.key!r}: {known_of(row, now)}" for row in rests[:_SHOWN]
+    )
+
+
 def awaited_text(key: AwaitedKey, now: int) -> str:
     """Return a part of a sentence about a key that another job has, and where the effect of that stands."""
     row = key.owner

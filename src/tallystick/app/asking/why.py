@@ -15,6 +15,7 @@ from tallystick.app.asking.effects_why import (
     held_in_doubt,
     late_text,
     moves_at,
+    rests_text,
 )
 from tallystick.app.asking.ending_why import cleaning_up, ending, ending_in_doubt, to_clean_up
 from tallystick.app.asking.limits_why import is_due, limit_sentence
@@ -111,9 +112,10 @@ def _with_effects(looked: Looked, stand: Stand, told: Sentence) -> Sentence:
         doubted = [each for each in own if each.phase == Phase.IN_DOUBT]
         return told._replace(text=told.text + doubts_text(doubted, now))
     shown, keys = looked.outside.doubts, awaited if stand in (Stand.WAITING, Stand.HELD) else []
-    if not shown and not keys:
+    rests = rests_text(own, now) if stand is Stand.WAITING else ""
+    if not shown and not keys and not rests:
         return told
-    text = told.text + doubts_text(shown, now) + "".join(awaited_text(key, now) for key in keys)
+    text = told.text + doubts_text(shown, now) + rests + "".join(awaited_text(key, now) for key in keys)
     actions = [*doubts_actions(shown, row.state), *(each for key in keys for each in awaited_actions(key))]
     ends = [each for each in (told.until, *(moves_at(each, now) for each in shown)) if each is not None]
     until = min(ends) if ends and stand is Stand.WAITING else told.until
@@ -239,6 +241,7 @@ def _waiting(looked: Looked) -> Sentence:
     since = min(wait.since for wait in waits)
     ends = [wait.until for wait in waits if wait.until is not None]
     sends = tuple(f"tally send {row.job_id} {wait.name} VALUE" for wait in waits if wait.kind == "wait")
+    ends += [] if row.ready_at is None else [row.ready_at]
     until = min(ends) if ends else None
     return Sentence(
         f"it has waited since {clock_text(since)} for {' and '.join(named)}{more}",
