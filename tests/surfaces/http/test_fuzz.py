@@ -37,6 +37,11 @@ HOST = "localhost"
 # What takes something can be asked in two ways: as the document says, and not.
 ASKED = [endpoint for endpoint in ENDPOINTS if endpoint.scope or endpoint.reporter]
 TOGETHER = "/v1/callbacks"
+# What a submission must name for a job to be made.
+KNOWN: dict[str, dict[str, object]] = {
+    "/v1/commands": {"tenant_id": "acme", "request_type": "scan", "protocol_id": "ocr-embed"},
+    "/v1/jobs": {"tenant": "acme", "workflow": "doubled", "version": None, "arguments": [1]},
+}
 PER_ROUTE = 4
 PER_ROUTE_LONG = 600
 
@@ -94,6 +99,8 @@ class Fuzzed:
                 case.query["wait"] = 0  # nobody waits here
             if made % 2 and "job_id" in (case.path_parameters or {}):
                 case.path_parameters["job_id"] = self.job_id
+            if made % 2 and endpoint.path in KNOWN and isinstance(case.body, dict):
+                case.body.update(KNOWN[endpoint.path])
             bearer = self.key
             if endpoint.reporter and made % 6:
                 if made % 3 == 1:
