@@ -77,7 +77,8 @@ def test_a_job_that_is_woken_while_its_function_is_left_goes_on_after_that(app, 
 
 def test_a_worker_that_stops_meanwhile_gives_the_job_back(app, door):
     flow = declared(app, door, "sync")
-    with app.worker(concurrency=4, grace="100ms"):
+    # A fifth of the grace is left to give the job back, which takes a busy machine a while.
+    with app.worker(concurrency=4, grace="2s"):
         worker = app.runtime().worker
         job = flow.submit()
         assert door.shutting.wait(30)
