@@ -171,3 +171,26 @@ def test_a_worker_ends_a_job_at_the_instant_at_which_its_grace_is_over(timed, ha
     role.run()
     row = job.row()
     assert (row.state, row.completed_at) == ("CANCELLED", clock.wall_ms())
+
+
+def test_a_worker_whose_clock_is_ahead_of_the_store_looks_again_at_the_instant(timed, hand, clock):
+    """It is not put off as what the books refuse is."""
+
+    @timed.workflow
+    def deaf() -> None: ...
+
+    job = deaf.submit()
+    hand.claim()
+    runtime = timed.runtime()
+    with timed.worker(concurrency=1, queues=["elsewhere"]):
+        role = EndOverdue(runtime.worker)
+    job.cancel(grace="500ms")
+    role.run()
+    clock.jump_wall(-2)
+    clock.advance(500)
+    role.run()
+    assert job.state() == "CANCELLING"
+    assert role.every <= role.rest == pytest.approx(0.002)
+    clock.advance(2)
+    role.run()
+    assert job.state() == "CANCELLED"

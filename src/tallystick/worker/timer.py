@@ -18,7 +18,9 @@ class Timer:
     def set(self, wall_ms: int | None) -> None:
         """Wait for this instant, or for none."""
         clock = self._clock
-        self._at = None if wall_ms is None else (wall_ms, clock.boot_ms() + wall_ms - clock.wall_ms())
+        # In this order: a thread that has to wait between the two looks is late by one clock, and not early.
+        now = clock.wall_ms()
+        self._at = None if wall_ms is None else (wall_ms, clock.boot_ms() + wall_ms - now)
 
     def is_over(self) -> bool:
         """Tell whether the instant has come."""

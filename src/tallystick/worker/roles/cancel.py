@@ -38,9 +38,7 @@ class EndOverdue(Role):
             self._timer.set(worker.store.next_end())
             self._pulse = pulse
         if not self._timer.is_over():
-            # The next turn is at that very instant, if nothing is written before.
-            self.rest = self._timer.left
-            self.every = min(LOOK_SECONDS, self.rest)
+            self._rest_until_then()
             return
         self.rest = math.inf
         ended = end_overdue(worker.store, worker.committer)
@@ -49,6 +47,14 @@ class EndOverdue(Role):
         self._timer.set(worker.store.next_end())
         if ended:
             self.every, self.rest = 0.0, 0.0
-        else:
+        elif self._timer.is_over():
             # What the books refuse now they refuse again: it is tried as often as a lost lease is looked for.
             self.every = sweep_seconds(worker)
+        else:
+            # The clock of this process was ahead of that of the store.
+            self._rest_until_then()
+
+    def _rest_until_then(self) -> None:
+        """Ask for a turn at the very instant for which it waits, or when something is written before."""
+        self.rest = self._timer.left
+        self.every = min(LOOK_SECONDS, self.rest)
