@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from tallystick.app.api.control import DEFAULT_WHY, act_on, noted
+from tallystick.app.api.control import DEFAULT_WHY, act_on, guard_of, noted
 from tallystick.app.api.job import Job
 from tallystick.app.api.workflows import AsyncWorkflow, Workflow
 from tallystick.app.values.signature import Signature
@@ -137,7 +137,7 @@ async def cancel(api: Api, call: Call) -> Answer:
     job, row = await find(api, call)
     if asked.force and await asyncio.to_thread(api.protocols.protocol, job.id) is not None:
         forced = act_on(About.JOB, job.id, "cancel", call.who, "by force")
-        wanted: Bundle = (*job.guard, CancelProtocol(job.id, force=True))
+        wanted: Bundle = (*guard_of(job.id, call.only_tenant), CancelProtocol(job.id, force=True))
         await api.write(*noted(wanted, forced, api.runtime.store))
         return await _now(api, job)
     if row.completed_at is None:

@@ -55,7 +55,7 @@ WITHOUT_TWIN = {
     ),
     *("on_cancelled", "on_failed", "on_held", "on_succeeded"),
     *("asked_services", "asks_remote_workers", "callback_url", "endpoints", "service", "taking"),
-    *("id", "created", "tags", "child", "opts", "declare", "fn", "run", "run_async"),
+    *("id", "created", "tags", "child", "only_of", "opts", "declare", "fn", "run", "run_async"),
     *("app", "check", "is_async", "options", "raises", "result_codec", "submission"),
 }
 

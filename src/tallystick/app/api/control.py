@@ -40,6 +40,12 @@ T = TypeVar("T")
 Guard: TypeAlias = tuple[OfTenant, ...]
 """What stands before a request to a job and refuses it if that is another tenant's; nothing: for any job."""
 
+
+def guard_of(job_id: str, tenant: str | None) -> Guard:
+    """Return what stands before a request to a job that must be of this tenant; None: it may be of any."""
+    return () if tenant is None else (OfTenant(job_id, tenant),)
+
+
 DEFAULT_WHY: Final = "paused by hand"
 _UNKNOWN: Final = "unknown user"
 

@@ -16,6 +16,7 @@ from tallystick.app.api.control import (
     Wish,
     cancelling,
     forking,
+    guard_of,
     pausing,
     resuming,
     retrying,
@@ -41,7 +42,7 @@ from tallystick.defaults import CANCEL_GRACE
 from tallystick.engine.failure import Failure
 from tallystick.engine.view import view_of
 from tallystick.errors import JobCancelled, JobFailed, TallyError
-from tallystick.store.api import Delivered, OfTenant
+from tallystick.store.api import Delivered
 
 if TYPE_CHECKING:
     from tallystick.app.api.runtime import Runtime
@@ -140,7 +141,7 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         refuse_inside(f"send to job {self.id}")
         runtime = self._runtime()
         (signal,) = signals(runtime, [self.id], name, value, id)
-        return deliver_one(runtime, signal, by, self.guard)
+        return deliver_one(runtime, signal, by, self._guard)
 
     async def send_aio(
         self,
@@ -154,7 +155,7 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         refuse_inside(f"send to job {self.id}")
         runtime = self._runtime()
         (signal,) = signals(runtime, [self.id], name, value, id)
-        return await deliver_one_async(runtime, signal, by, self.guard)
+        return await deliver_one_async(runtime, signal, by, self._guard)
 
     def cancel(self, *, grace: Duration = CANCEL_GRACE, force: bool = False, by: str = "") -> JobState:
         """Ask the job to end, and return the state it is in now.
@@ -163,15 +164,15 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         grace to clean up; then it is ended, unless an effect of it is in doubt. With `force` it ends now, and
         such an effect stays open under its key. A job that has ended stays as it is.
         """
-        return self._say(cancelling(self.id, duration_ms(grace), force=force, by=by, guard=self.guard))
+        return self._say(cancelling(self.id, duration_ms(grace), force=force, by=by, guard=self._guard))
 
     async def cancel_aio(
         self, *, grace: Duration = CANCEL_GRACE, force: bool = False, by: str = ""
     ) -> JobState:
         """Ask the job to end without blocking the event loop."""
         runtime = self._runtime()
-        wish = cancelling(self.id, duration_ms(grace), force=force, by=by, guard=self.guard)
-        outcome = await runtime.lane().call(wish.said_to(runtime.store, self.guard))
+        wish = cancelling(self.id, duration_ms(grace), force=force, by=by, guard=self._guard)
+        outcome = await runtime.lane().call(wish.said_to(runtime.store, self._guard))
         # It looks whether the job has ended by this, for calls that wait here.
         return await asyncio.to_thread(wish.settle, runtime, outcome)
 
@@ -334,17 +335,16 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
     history_aio = twin_of(history)
 
     @property
-    def guard(self) -> Guard:
-        """Return what stands before a request to this job."""
-        return () if self._tenant is None else (OfTenant(self.id, self._tenant),)
+    def _guard(self) -> Guard:
+        return guard_of(self.id, self._tenant)
 
     def _say(self, wish: Wish[T]) -> T:
         runtime = self._runtime()
-        return wish.settle(runtime, runtime.committer.call(wish.said_to(runtime.store, self.guard)))
+        return wish.settle(runtime, runtime.committer.call(wish.said_to(runtime.store, self._guard)))
 
     async def _say_aio(self, wish: Wish[T]) -> T:
         runtime = self._runtime()
-        return wish.settle(runtime, await runtime.lane().call(wish.said_to(runtime.store, self.guard)))
+        return wish.settle(runtime, await runtime.lane().call(wish.said_to(runtime.store, self._guard)))
 
     def _after(self, forked: Forked) -> Job[R_co]:
         return Job(self._runtime, forked.job_id, self._codec, forked.created, self._raises, self._tenant)

@@ -10,7 +10,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Self, TypedDict, TypeVar, Unpack
 
-from tallystick.app.api.control import Guard, Wish, cancelling, pausing, resuming, retrying, state_named
+from tallystick.app.api.control import (
+    Guard,
+    Wish,
+    cancelling,
+    guard_of,
+    pausing,
+    resuming,
+    retrying,
+    state_named,
+)
 from tallystick.app.api.retrying import Duration
 from tallystick.app.api.runtime import Runtime
 from tallystick.app.replay.context import refuse_inside
@@ -22,7 +31,7 @@ from tallystick.core.verbs.holds import Held, Resumed
 from tallystick.core.watching.searching import JobSearch
 from tallystick.defaults import CANCEL_GRACE, TENANT
 from tallystick.errors import BadInput, JobEnded, KeyMoved, NotFailed, NotFound
-from tallystick.store.api import JobRow, OfTenant, searched
+from tallystick.store.api import JobRow, searched
 
 T = TypeVar("T")
 
@@ -242,8 +251,7 @@ def in_reach(runtime: Runtime, verb: str, which: Which) -> Iterator[JobRow]:
 
 def _guard(which: Which, row: JobRow) -> Guard:
     """Return what stands before a request to a job that was found for a tenant."""
-    tenant = which["search"].tenant_id if "search" in which else None
-    return () if tenant is None else (OfTenant(row.job_id, tenant),)
+    return guard_of(row.job_id, which["search"].tenant_id if "search" in which else None)
 
 
 def _among(which: Which, states: Sequence[JobState]) -> Which:
