@@ -109,7 +109,8 @@ class Fuzzed:
                 if isinstance(case.body, dict):
                     case.body.update(about)
             if endpoint.path == TOGETHER and isinstance(case.body, dict):
-                for each in case.body.get("reports") or ():
+                reports = case.body.get("reports")
+                for each in reports if isinstance(reports, list) else ():
                     if isinstance(each, dict) and isinstance(each.get("report"), dict):
                         about, each["token"] = self.attempt()
                         each["report"].update(about)
