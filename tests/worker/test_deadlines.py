@@ -149,17 +149,22 @@ def test_a_grace_is_over_soon_after_its_time(app):
     assert min(late) <= 200
 
 
-def test_a_worker_ends_a_job_at_the_instant_at_which_its_grace_is_over(timed, hand, clock):
-    """Whatever the machine does: the role asks for a turn when the time has come, and acts in that turn."""
+@pytest.fixture
+def overdue(timed, hand):
+    """A job that runs, and the role that ends it when its grace is over."""
 
     @timed.workflow
     def deaf() -> None: ...
 
     job = deaf.submit()
     hand.claim()
-    runtime = timed.runtime()
     with timed.worker(concurrency=1, queues=["elsewhere"]):
-        role = EndOverdue(runtime.worker)
+        return job, EndOverdue(timed.runtime().worker)
+
+
+def test_a_worker_ends_a_job_at_the_instant_at_which_its_grace_is_over(overdue, clock):
+    """Whatever the machine does: the role asks for a turn when the time has come, and acts in that turn."""
+    job, role = overdue
     assert job.cancel(grace="500ms") == "CANCELLING"
     for passed, left in ((0, 0.5), (499, 0.001)):
         clock.advance(passed)
@@ -173,17 +178,9 @@ def test_a_worker_ends_a_job_at_the_instant_at_which_its_grace_is_over(timed, ha
     assert (row.state, row.completed_at) == ("CANCELLED", clock.wall_ms())
 
 
-def test_a_worker_whose_clock_is_ahead_of_the_store_looks_again_at_the_instant(timed, hand, clock):
+def test_a_worker_whose_clock_is_ahead_of_the_store_looks_again_at_the_instant(overdue, clock):
     """It is not put off as what the books refuse is."""
-
-    @timed.workflow
-    def deaf() -> None: ...
-
-    job = deaf.submit()
-    hand.claim()
-    runtime = timed.runtime()
-    with timed.worker(concurrency=1, queues=["elsewhere"]):
-        role = EndOverdue(runtime.worker)
+    job, role = overdue
     job.cancel(grace="500ms")
     role.run()
     clock.jump_wall(-2)
