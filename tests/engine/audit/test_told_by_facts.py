@@ -8,6 +8,7 @@ import pytest
 
 from tallystick import Key, gather, sleep, wait
 from tallystick.testing.stepping import check_books, check_store, die
+from tests.cut_spawn import cut_spawn, small_spawns
 from tests.engine.audit.tampering import Books
 
 
@@ -180,3 +181,54 @@ def test_children_that_are_to_end_with_their_parent_are_no_finding(timed, hand):
     assert job.cancel() == "CANCELLED"
     assert {each.state() for each in job.children()} == {"CANCELLING"}
     assert check_store(timed) == []
+
+
+def test_an_attempt_that_another_came_before_has_the_instant_of_its_intent(timed, hand, clock, books):
+    @timed.effect(key="charge:{order}", timeout="2s")
+    def charge(key: Key, order: int) -> str:
+        return f"receipt of {key}"
+
+    @timed.workflow
+    def flow(order: int) -> str:
+        return charge(order)
+
+    jobs = [flow.submit(1)]
+    hand.work_all()
+    for _ in range(2):
+        jobs.append(flow.submit(1))
+        clock.advance(10)
+        hand.work_all()
+    db = books()
+    rows = db.db.run("select job_id, finished_at from attempts where reason = 'DUPLICATE_COMMIT'")
+    assert {job_id for job_id, _at in rows} == {job.id for job in jobs[1:]}
+    change = "update attempts set started_at = {0}, finished_at = {0} where unit <> '' and job_id = '{1}'"
+    for (job_id, at), (_other, of_other) in ((rows[0], rows[1]), (rows[1], rows[0])):
+        (message,) = found(timed, db, change.format(of_other, job_id), change.format(at, job_id))
+        assert f"it began at {of_other}, its intent says {at}" in message
+
+
+def test_a_group_that_was_dropped_before_it_was_complete_was_entered_as_often_as_written(
+    timed, hand, monkeypatch, books
+):
+    """Its ledger is full, and the job has failed of that; one entry less would be another story."""
+
+    @timed.workflow
+    def child() -> None: ...
+
+    @timed.workflow
+    def parent() -> None:
+        gather(child.child(), child.child())
+
+    small_spawns(monkeypatch.setattr, 1)
+    cut_spawn(monkeypatch.setattr, die)
+    job = parent.submit()
+    assert hand.work() == "died"
+    with timed.transaction() as db:
+        db.execute("update steps set ledger = 999000000000000, rev = 999")
+    hand.expire()
+    hand.work_all()
+    assert job.row().error_code == "LEDGER_CEILING"
+    change = "update steps set ledger = {}"
+    for entries in (998, 1):
+        told = found(timed, books(), change.format(entries * 10**12), change.format(999 * 10**12))
+        assert any("after 1000 revisions" in message for message in told), told

@@ -43,6 +43,9 @@ TURNED: Final = "payload"
 INTENDED: Final = "asks"
 """Where the fact of an intent says what an effect is called with, and by which rules."""
 
+INTENDED_AT: Final = "when"
+"""Where the fact of an intent says when it was written, by the clock of the store, as its rows do."""
+
 DROPPED: Final = "dropped"
 """Where the fact of an end or a turn says what was open and is dropped."""
 

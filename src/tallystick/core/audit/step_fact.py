@@ -21,9 +21,6 @@ LEARNING: Final = frozenset({"wait", "sleep", "group", "remote", "effect"})
 _LEARNT: Final = tuple(
     field.weight for field in ActivityLedger.FIELDS if field.name in ("children_spawned", "tasks_done")
 )
-
-
-_LEG1_FULL: Final = ActivityLedger.FIELDS[0].top
 LEARNT: Final = tuple(
     first + second
     for first in (0, ActivityLedger.of(children_spawned=1))
@@ -35,20 +32,18 @@ LEARNT: Final = tuple(
 def revisions(activity: Activity, ledger: ActivityLedger) -> range:
     """Return how often the row of an activity that has no fact may have been written, by its digits.
 
-    Each entry is one writing, of a group also that it is complete; then the drop, with the step 2 of a
-    message that drove the last segment and was not taken. An entry that no digit can count is not written.
+    Each entry is one writing, of a group also that it is complete; then the drop, and of a complete group the
+    step 2 of a message that drove the last segment and was not taken. An entry that no digit can count is not
+    written, so a full ledger says as much as any other.
     """
-    if ledger.leg1_entries >= _LEG1_FULL:
-        return range(_LEG1_FULL, activity.rev + 1)
     least = ledger.leg1_entries + ledger.leg2_entries
-    if activity.kind == "group":
+    is_group = activity.kind == "group"
+    if is_group:
         least += ledger.leg1_complete
-    if activity.state == OPEN:
-        return range(least, least + 1)
-    if activity.kind == "group":
-        return range(least + 1, least + 3)
-    least += 1 + ledger.get("work_done")
-    return range(least, least + 1)
+    if activity.state != OPEN:
+        least += 1 if is_group else 1 + ledger.get("work_done")
+    may_learn = is_group and activity.state != OPEN and ledger.leg1_complete
+    return range(least, least + 1 + may_learn)
 
 
 def told(

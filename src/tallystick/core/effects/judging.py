@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from tallystick.core.audit.book import AttemptRow, Findings
-from tallystick.core.audit.fingerprints import INTENDED, is_known, of_effect, of_intent
+from tallystick.core.audit.fingerprints import INTENDED, INTENDED_AT, is_known, of_effect, of_intent
 from tallystick.core.audit.job_view import AbortReason
 from tallystick.core.effects.after_end import wrong_after_end
 from tallystick.core.effects.requests import Says
@@ -173,6 +173,8 @@ class EffectsOfJob:
         about = told.about
         if about.get("exec") != exec_id:
             yield f"its intent is of {about.get('exec')}"
+        if row.started_at != about.get(INTENDED_AT, row.started_at):
+            yield f"it began at {row.started_at}, its intent says {about[INTENDED_AT]}"
         if told.is_taken_over:
             yield from _wrong_duplicate(str(about["of"]), row)
             return

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from tallystick.core.audit.fingerprints import INTENDED, of_intent
+from tallystick.core.audit.fingerprints import INTENDED, INTENDED_AT, of_intent
 from tallystick.core.audit.job_view import AbortReason
 from tallystick.core.effects.after_end import error_text, not_done
 from tallystick.core.effects.requests import (
@@ -142,7 +142,7 @@ def _lost(
     picture: Picture, request: CallEffect, activity: Activity | None, owner: EffectRow, now: Now
 ) -> tuple[Write, ...]:
     """Return an attempt that another came before: it is aborted, and its step waits for the other."""
-    told = _intent(request, picture.job.job_id, _number(activity), _ABORTS.path, owner=owner.exec_id)
+    told = _intent(request, picture.job.job_id, _number(activity), _ABORTS.path, now, owner=owner.exec_id)
     return (
         AppendFact(told),
         _aborted(picture, request, activity, owner),
@@ -191,7 +191,7 @@ def _open(picture: Picture, request: CallEffect, lost: Activity | None, now: Now
         None, intent.arguments, None, None, intent.options, request.lease.lease_id, 1, 0, None, None,
         now.wall, now.wall, None, None, 1,
     )  # fmt: skip
-    told = _intent(request, job.job_id, number, _COMMITS.path)
+    told = _intent(request, job.job_id, number, _COMMITS.path, now)
     writes = (AppendFact(told), InsertEffect(row, request.lease), _counted(picture, request, lost, now))
     if lost is not None:
         return Plan(writes, Granted(row.calls))
@@ -233,7 +233,7 @@ def _known(
     taken = _taken(picture, request, activity, message, now)
     if isinstance(taken, Refusal):
         return taken
-    told = _intent(request, job.job_id, _number(activity), _ABORTS.path, owner=owner.exec_id)
+    told = _intent(request, job.job_id, _number(activity), _ABORTS.path, now, owner=owner.exec_id)
     lost = _aborted(picture, request, activity, owner)
     return Plan((AppendFact(told), lost, InsertMessage(message), *taken), Known(result, error))
 
@@ -320,7 +320,7 @@ def _taken(
     return take(picture, taking, wait, activity, message, now, picture.job)
 
 
-def _intent(request: CallEffect, job_id: str, number: int, path: str, owner: str = "") -> Fact:
+def _intent(request: CallEffect, job_id: str, number: int, path: str, now: Now, owner: str = "") -> Fact:
     _tenant, effect, key = request.intent.key
     unit = unit_of(request.place)
     told: dict[str, object] = {
@@ -330,6 +330,7 @@ def _intent(request: CallEffect, job_id: str, number: int, path: str, owner: str
         "args": request.intent.args_hash,
         "exec": exec_id_of(job_id, unit, number),
         "moves": path,
+        INTENDED_AT: now.wall,
     }
     if owner:
         return _fact(request, "intent", {**told, "of": owner})
