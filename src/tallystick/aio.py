@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, TypeVar, overload
 
 from tallystick.app.api.retrying import When
+from tallystick.app.replay.async_drivers import ask_async, in_turn
 from tallystick.app.replay.children import Child, check_children
 from tallystick.app.replay.children import start_async as start
 from tallystick.app.replay.joining import Wanted, join_async
@@ -14,8 +15,6 @@ from tallystick.app.replay.waits import (
     PUT_ASIDE,
     again,
     as_wait,
-    ask_async,
-    in_turn,
     recall,
     value_of,
     workflow_context,

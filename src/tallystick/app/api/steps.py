@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, NoReturn, ParamSpec
 
 from tallystick.app.api.declaring import policy_of, timeout_ms
 from tallystick.app.api.retrying import Duration, Retry
-from tallystick.app.replay.call_drivers import drive, drive_async
+from tallystick.app.replay.async_drivers import drive_async
+from tallystick.app.replay.call_drivers import drive
 from tallystick.app.replay.calls import StepSpec, call_step
 from tallystick.app.replay.context import Inside, WorkflowContext, current
 from tallystick.app.running.async_tx import AsyncTx

@@ -14,7 +14,8 @@ from tallystick.app.api.job import Job
 from tallystick.app.api.retrying import Duration, When
 from tallystick.app.api.sending import send_or_start
 from tallystick.app.api.submitting import Submitted, submit_all, submit_all_async, submit_async
-from tallystick.app.replay.call_drivers import NO_BODY, drive, drive_async
+from tallystick.app.replay.async_drivers import drive_async
+from tallystick.app.replay.call_drivers import NO_BODY, drive
 from tallystick.app.replay.children import Child
 from tallystick.app.replay.context import Inside, WorkflowContext, current, tenant_inside
 from tallystick.app.replay.detached import submitted

@@ -13,7 +13,8 @@ from tallystick.app.api.retrying import Duration, Retry
 from tallystick.app.api.steps import StepCallable
 from tallystick.app.effects.answers import Key
 from tallystick.app.effects.calls import TAKE, call_effect, taken, taken_async
-from tallystick.app.replay.call_drivers import drive, drive_async
+from tallystick.app.replay.async_drivers import drive_async
+from tallystick.app.replay.call_drivers import drive
 from tallystick.app.replay.context import WorkflowContext
 from tallystick.errors import OutsideWorkflow
 

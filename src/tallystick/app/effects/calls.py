@@ -15,6 +15,7 @@ from tallystick.app.effects.answers import Key
 from tallystick.app.effects.call_threads import CallThread
 from tallystick.app.effects.rules import EffectSpec
 from tallystick.app.effects.side_by_side import effect_calls_of
+from tallystick.app.replay.async_drivers import ask_async
 from tallystick.app.replay.calls import (
     Body,
     Call,
@@ -28,7 +29,7 @@ from tallystick.app.replay.calls import (
     replayed,
 )
 from tallystick.app.replay.context import WorkflowContext
-from tallystick.app.replay.waits import ask, ask_async
+from tallystick.app.replay.waits import ask
 from tallystick.app.running.daemon_threads import ThreadAnswer
 from tallystick.app.running.leaving import Unwind
 from tallystick.app.running.user_exceptions import OURS, Escaped

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, Generic, NoReturn, TypeVar
 
+from tallystick.app.replay.async_drivers import ask_async, in_turn
 from tallystick.app.replay.calls import StepSpec, error_of, replayed
 from tallystick.app.replay.children import Child, Joiner
 from tallystick.app.replay.context import WorkflowContext
-from tallystick.app.replay.waits import Asked, ask, ask_any, ask_async, in_turn, recall
+from tallystick.app.replay.waits import Asked, ask, ask_any, recall
 from tallystick.core.remote.answers import ended
 from tallystick.engine.failure import Failure
 from tallystick.errors import BadInput, BadValue, Misuse

@@ -11,12 +11,12 @@ anything happen while its function waits.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Generator, Iterable
+from collections.abc import Coroutine, Generator, Sequence
 from typing import Any, Final, Protocol
 
 from tallystick.app.replay.context import WorkflowContext, current
 from tallystick.app.replay.order import Turns
-from tallystick.app.replay.short_waits import stay_async
+from tallystick.app.replay.waits import LOOKS_MAX, answered, patience_ms, publish_soon
 from tallystick.app.running.leaving import Cancelled, Unwind
 from tallystick.store.api import Answer, AskRemotes, Bundle, Outcome, Wait
 
@@ -185,10 +185,28 @@ class TaskWaits:
                 future.set_exception(error)
 
 
-def publish_soon(context: WorkflowContext, waits: Iterable[Wait]) -> None:
-    """Let the relay of this process look for what these waits asked for: our own writes do not notify us."""
-    if any(wait.asks is not None for wait in waits):
-        context.runtime.publish_soon()
+async def stay_async(context: WorkflowContext, waits: Sequence[Wait]) -> None:
+    """Hold this task until a wait may be answered, for as long as it is worth it."""
+    seconds = patience_ms(context, waits) / 1000
+    worker = context.runtime.worker
+    if not seconds or worker is None:
+        return
+    came = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def listener() -> None:
+        loop.call_soon_threadsafe(came.set)
+
+    with worker.arrivals.listening(context.segment.job_id, listener):
+        for _ in range(LOOKS_MAX):
+            came.clear()
+            if await asyncio.to_thread(answered, context, waits):
+                return
+            try:
+                async with asyncio.timeout(seconds):
+                    await came.wait()
+            except TimeoutError:
+                return
 
 
 def task_waits_of(context: WorkflowContext) -> TaskWaits:
@@ -218,9 +236,7 @@ def has_begun_none(context: WorkflowContext, loop: asyncio.AbstractEventLoop) ->
 
 def is_alone(context: WorkflowContext) -> bool:
     """Tell whether nothing of a workflow can happen beside its function; False where that is not known."""
-    if context.in_flight:
-        return False
-    return not context.is_async or has_begun_none(context, asyncio.get_running_loop())
+    return not context.in_flight and has_begun_none(context, asyncio.get_running_loop())
 
 
 def _counted(

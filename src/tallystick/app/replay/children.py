@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, overload
 
-from tallystick.app.replay.call_drivers import NO_BODY, drive, drive_async
+from tallystick.app.replay.async_drivers import drive_async
+from tallystick.app.replay.call_drivers import NO_BODY, drive
 from tallystick.app.replay.context import WorkflowContext
 from tallystick.app.replay.joining import (
     Joining,

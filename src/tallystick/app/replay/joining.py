@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from tallystick.app.replay.async_drivers import ask_async, drive_async, in_turn
 from tallystick.app.replay.async_waits import has_begun_none
-from tallystick.app.replay.call_drivers import NO_BODY, drive, drive_async
+from tallystick.app.replay.call_drivers import NO_BODY, drive
 from tallystick.app.replay.calls import Call, Write
 from tallystick.app.replay.context import WorkflowContext
-from tallystick.app.replay.waits import Asked, ask, ask_async, in_turn, recall
+from tallystick.app.replay.waits import Asked, ask, recall
 from tallystick.app.values.errors import rebuilt
 from tallystick.core.lease import CANCEL_GRACE_MS
 from tallystick.core.lifecycles import JOB, JobState

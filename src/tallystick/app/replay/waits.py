@@ -1,28 +1,35 @@
-"""Waiting inside a workflow: for a signal, for a while, without a thread and without a lease."""
+"""Waiting inside a workflow: for a signal, for a while, without a thread and without a lease.
+
+A wait that ends soon does not unwind its workflow: the segment stays in memory, within its lease. It stays
+when its own timer is that close, and for a signal only while its worker has nothing better to do. Nothing is
+promised by it: what has not come by then suspends the job as any other wait does.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterable, Sequence
 from threading import get_ident
 from typing import Any, Final, Literal, NamedTuple, NoReturn, TypeAlias, TypeVar, overload
 
 from tallystick.app.api.retrying import When
-from tallystick.app.replay.async_waits import is_alone, publish_soon, task_waits_of
-from tallystick.app.replay.call_drivers import write, write_async
+from tallystick.app.replay.call_drivers import write
 from tallystick.app.replay.context import WorkflowContext, current
-from tallystick.app.replay.short_waits import stay
 from tallystick.app.running.leaving import Again
 from tallystick.app.values.codec import Codec
-from tallystick.core.limits import check_name
+from tallystick.core.limits import HELD_WAIT_MS_MAX, check_name
 from tallystick.core.schedules.timetable import delay_ms
-from tallystick.errors import BadValue, OutsideWorkflow, WaitInThread, WrongColour
+from tallystick.errors import BadValue, OutsideWorkflow, StoreError, WaitInThread, WrongColour
 from tallystick.store.api import Answer, Bundle, Record, Wait
 
 T = TypeVar("T")
 Kind: TypeAlias = Literal["wait", "sleep", "group", "remote", "effect"]
 
 _log = logging.getLogger("tallystick.app")
+
+# How often a segment that stays looks into its inbox because a process has written.
+LOOKS_MAX: Final = 20
 
 PUT_ASIDE: Final = object()
 """What a wait has instead of a value that does not fit its type."""
@@ -116,9 +123,8 @@ def ask_any(
 def _ask_any(
     context: WorkflowContext, waits: Sequence[Wait], spawns: Bundle, *, read_after: bool
 ) -> tuple[int, str | None]:
-    alone = is_alone(context)
     for which, wait in enumerate(waits):
-        wake = context.segment.foretold(wait, alone=alone)
+        wake = context.segment.foretold(wait, alone=not context.in_flight)
         if wake is not None:
             context.segment.take(wait, wake)
             if read_after:
@@ -128,7 +134,7 @@ def _ask_any(
     stay(context, waits)
     context.check()
     context.check_cancelled()
-    asked, alone = context.cancel_raised, is_alone(context)
+    asked, alone = context.cancel_raised, not context.in_flight
     bundle = context.segment.awaiting(*waits, asked=asked, after=spawns, alone=alone)
     outcome = write(context, bundle, brings_work=bool(spawns))
     publish_soon(context, waits)
@@ -143,37 +149,52 @@ def _ask_any(
     return outcome.place, outcome.payload
 
 
-async def ask_async(
-    context: WorkflowContext, wait: Wait, *, spawns: Bundle = (), read_after: bool = False
-) -> str | None:
-    """Take the answer to a wait in this task, or unwind; other tasks may wait beside it."""
-    if context.tracing is None:
-        return await _ask_async(context, wait, spawns, read_after=read_after)
-    with context.tracing.waiting((wait,)):
-        return await _ask_async(context, wait, spawns, read_after=read_after)
+def stay(context: WorkflowContext, waits: Sequence[Wait]) -> None:
+    """Hold this thread until a wait may be answered, for as long as it is worth it."""
+    seconds = patience_ms(context, waits) / 1000
+    worker = context.runtime.worker
+    if not seconds or worker is None:
+        return
+    came = threading.Event()
+    with worker.arrivals.listening(context.segment.job_id, came.set):
+        for _ in range(LOOKS_MAX):
+            came.clear()
+            if answered(context, waits) or not came.wait(seconds):
+                return
 
 
-async def _ask_async(context: WorkflowContext, wait: Wait, spawns: Bundle, *, read_after: bool) -> str | None:
-    alone = is_alone(context)
-    wake = context.segment.foretold(wait, alone=alone)
-    if wake is not None:
-        context.segment.take(wait, wake)
-        if read_after or not alone:
-            # Nothing suspends the workflow before this is written.
-            with context.busy(f"answer {wait.name}#{wait.occurrence}"):
-                await write_async(context, context.segment.decided())
-        context.calls.append((wait.name, wait.occurrence))
-        return wake.payload
-    answer = await task_waits_of(context).answer(wait, spawns, write_async)
-    context.calls.append((wait.name, wait.occurrence))
-    return answer.payload
+def patience_ms(context: WorkflowContext, waits: Sequence[Wait]) -> int:
+    """Return how long it is worth to stay: until the first timer if it is close, else while idle."""
+    worker = context.runtime.worker
+    if worker is None or context.segment.cancelled:
+        return 0
+    if any(wait.kind in ("remote", "effect") for wait in waits):
+        return 0  # what these wait for comes later, or is there; and directives are to go out now
+    due = min((wait.due_at for wait in waits if wait.due_at is not None), default=None)
+    if due is not None:
+        left = due - context.runtime.clock.boot_ms()
+        if left <= HELD_WAIT_MS_MAX:
+            return max(0, left)
+    signals = any(wait.kind == "wait" for wait in waits)
+    return HELD_WAIT_MS_MAX if signals and worker.idle else 0
 
 
-async def in_turn(context: WorkflowContext, record: Record) -> Record:
-    """Return a record when all that happened before it has been asked for, as it was the first time."""
-    if context.task_waits is not None or context.segment.past.skipped(record.n):
-        await task_waits_of(context).in_turn(record.n)
-    return record
+def answered(context: WorkflowContext, waits: Sequence[Wait]) -> bool:
+    """Tell whether it is time to go on: the job is to end, or a signal has come."""
+    segment = context.segment
+    if segment.cancelled or segment.lost:
+        return True
+    names = [wait.name for wait in waits if wait.kind == "wait"]
+    try:
+        return bool(names) and context.runtime.store.has_signal(segment.job_id, names)
+    except StoreError:
+        return True  # the next question hears what is wrong with the store
+
+
+def publish_soon(context: WorkflowContext, waits: Iterable[Wait]) -> None:
+    """Let the relay of this process look for what these waits asked for: our own writes do not notify us."""
+    if any(wait.asks is not None for wait in waits):
+        context.runtime.publish_soon()
 
 
 def value_of(recalled: Record | Asked, result: str | None, codec: Codec, *, timed: bool) -> Any:  # noqa: ANN401 (as asked for)
