@@ -114,7 +114,7 @@ def test_what_a_round_that_failed_had_noticed_is_noticed_by_the_next(fails):
         idle=True,
         running={"a job": None},
         claim_failed=False,
-        arrivals=SimpleNamespace(stir=lambda: None),
+        notify=lambda job_id: None,
         poke=lambda: None,
     )
     look = LookForWork(worker, retry=0.5)

@@ -73,6 +73,7 @@ class Segment:
         "interrupt",
         "job_id",
         "leaving",
+        "listener",
         "lost",
         "may_owe",
         "moved",
@@ -104,6 +105,8 @@ class Segment:
         self.cancelled = claimed.cancelling
         # What stops an async step when the job was asked to end; set by the slot that runs it.
         self.interrupt: Callable[[], None] | None = None
+        # What lets its function look again for a signal, while that stays in memory at a wait.
+        self.listener: Callable[[], None] | None = None
         # It has asked to be put away until something comes, and may be: its function is about to be left.
         self.leaving = False
         # An answer is kept that a later segment would not come to again: it must be durable first. It can owe

@@ -23,7 +23,7 @@ def notice_ended(worker: Worker, job_id: str, *, asked: bool) -> None:
         segment.cancelled = True
         if (interrupt := segment.interrupt) is not None:
             interrupt()
-        worker.arrivals.notify(job_id)
+        worker.notify(job_id)
 
 
 def lose(worker: Worker, segment: Segment) -> bool:

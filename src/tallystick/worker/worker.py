@@ -23,7 +23,6 @@ from tallystick.engine.segment import Segment
 from tallystick.errors import StaleLease, StoreError, StoreMisused, TallyError
 from tallystick.ids import Ids
 from tallystick.store.api import Bundle, ClaimedJob, ClaimJobs, Cycle, EndJob, NewLease, Outcome, Store
-from tallystick.worker.arrivals import Arrivals
 from tallystick.worker.claim_demand import ClaimDemand, Look
 from tallystick.worker.grace import Grace
 from tallystick.worker.handler import Handler
@@ -81,7 +80,6 @@ class Worker:
         # Roles whose last turn failed, and why.
         self.failing: dict[str, str] = {}
         self.refusals = Refusals()
-        self.arrivals = Arrivals()
         # Queues whose limits decide when a job begins: what is submitted here does not begin at once.
         self.limited: frozenset[str] = frozenset()
         self._threads = ThreadSlots(self, options.concurrency)
@@ -219,6 +217,12 @@ class Worker:
         segment.over = True
         if self._behind and (following := self._behind.pop(segment, None)) is not None:
             self._begin([following])
+
+    def notify(self, job_id: str) -> None:
+        """Let the function of a job look for a signal, if it stays in memory at a wait."""
+        segment = self.running.get(job_id)
+        if segment is not None and (look := segment.listener) is not None:
+            look()
 
     def handler_of(self, segment: Segment) -> Handler:
         """Return the code of a claimed job; claims ask only for what is here."""

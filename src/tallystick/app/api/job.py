@@ -73,6 +73,8 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
     _raises: tuple[type[Exception], ...] = ()
     # Whose job it must be for what is said to it; None: any tenant's.
     _tenant: str | None = None
+    # What refuses it otherwise.
+    _guard: Guard = ()
 
     def __repr__(self) -> str:
         return f"<Job {self.id}>"
@@ -85,7 +87,8 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
 
     def only_of(self, tenant: str | None) -> Job[R_co]:
         """Return the same job; if it is another tenant's, whatever is to change it is refused: `NotFound`."""
-        return Job(self._runtime, self.id, self._codec, self.created, self._raises, tenant)
+        guard = guard_of(self.id, tenant)
+        return Job(self._runtime, self.id, self._codec, self.created, self._raises, tenant, guard)
 
     def result(self, timeout: Duration | None = None) -> R_co:
         """Wait for the end and return the result, or raise `JobFailed`, `JobCancelled` or `TimeoutError`.
@@ -334,10 +337,6 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
 
     history_aio = twin_of(history)
 
-    @property
-    def _guard(self) -> Guard:
-        return guard_of(self.id, self._tenant)
-
     def _say(self, wish: Wish[T]) -> T:
         runtime = self._runtime()
         return wish.settle(runtime, runtime.committer.call(wish.said_to(runtime.store, self._guard)))
@@ -347,7 +346,8 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         return wish.settle(runtime, await runtime.lane().call(wish.said_to(runtime.store, self._guard)))
 
     def _after(self, forked: Forked) -> Job[R_co]:
-        return Job(self._runtime, forked.job_id, self._codec, forked.created, self._raises, self._tenant)
+        job = Job(self._runtime, forked.job_id, self._codec, forked.created, self._raises)
+        return job.only_of(self._tenant)
 
     def _looked_up(self, timeout_ms: int | None = None) -> EndedJob | None:
         """Return how the job ended, by its row: where it may not exist, or no look would come in time."""

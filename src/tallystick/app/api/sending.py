@@ -133,7 +133,7 @@ def _delivered(
         runtime.poke()
     for index, outcome in answers.items():
         if outcome is Delivered.KEPT and runtime.worker is not None:
-            runtime.worker.arrivals.notify(messages[index].job_id)
+            runtime.worker.notify(messages[index].job_id)
     return [_checked(messages[index], answers[index]) for index in range(len(messages))]
 
 

@@ -197,7 +197,8 @@ async def stay_async(context: WorkflowContext, waits: Sequence[Wait]) -> None:
     def listener() -> None:
         loop.call_soon_threadsafe(came.set)
 
-    with worker.arrivals.listening(context.segment.job_id, listener):
+    context.segment.listener = listener
+    try:
         for _ in range(LOOKS_MAX):
             came.clear()
             if await asyncio.to_thread(answered, context, waits):
@@ -207,6 +208,8 @@ async def stay_async(context: WorkflowContext, waits: Sequence[Wait]) -> None:
                     await came.wait()
             except TimeoutError:
                 return
+    finally:
+        context.segment.listener = None
 
 
 def task_waits_of(context: WorkflowContext) -> TaskWaits:

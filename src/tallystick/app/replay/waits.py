@@ -156,11 +156,14 @@ def stay(context: WorkflowContext, waits: Sequence[Wait]) -> None:
     if not seconds or worker is None:
         return
     came = threading.Event()
-    with worker.arrivals.listening(context.segment.job_id, came.set):
+    context.segment.listener = came.set
+    try:
         for _ in range(LOOKS_MAX):
             came.clear()
             if answered(context, waits) or not came.wait(seconds):
                 return
+    finally:
+        context.segment.listener = None
 
 
 def patience_ms(context: WorkflowContext, waits: Sequence[Wait]) -> int:

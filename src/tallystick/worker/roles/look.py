@@ -57,7 +57,8 @@ class LookForWork(Role):
         if pulse != self._pulse:
             if worker.running:
                 self._notice_requests()
-                worker.arrivals.stir()
+                for job_id in list(worker.running):
+                    worker.notify(job_id)
             # Kept until a round has looked: a claim on its way may have read before the write.
             self._pulse, self._unlooked = pulse, True
         if worker.claim_failed:
