@@ -130,8 +130,8 @@ def test_a_listener_that_raises_is_logged_and_the_others_hear(caplog):
 
 def test_what_no_function_asked_for_is_not_made():
     observers = Observers()
-    assert not observers.wants(observe.Flushed)
+    assert observe.Flushed not in observers.wanted
     stop = observers.on(observe.Flushed, lambda _flush: None)
-    assert observers.wants(observe.Flushed)
+    assert observe.Flushed in observers.wanted
     stop()
-    assert not observers.wants(observe.Flushed)
+    assert observe.Flushed not in observers.wanted

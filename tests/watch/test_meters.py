@@ -91,7 +91,7 @@ def test_where_no_provider_is_set_nothing_is_imported_and_nobody_listens(tmp_pat
         from tallystick.engine.observe import Flushed
         app = Tally(sys.argv[1])
         with app.worker():
-            print(app.runtime().observers.wants(Flushed), "opentelemetry.metrics" in sys.modules)
+            print(Flushed in app.runtime().observers.wanted, "opentelemetry.metrics" in sys.modules)
     """
     url = f"sqlite:///{tmp_path}/books.db"
     command = [sys.executable, "-c", textwrap.dedent(program), url]

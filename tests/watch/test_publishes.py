@@ -26,7 +26,7 @@ class Counted:
 
     def __init__(self, app: Tally) -> None:
         observers = app.runtime().observers
-        assert not observers.wants(PublishTried), "nothing listens where nothing counts"
+        assert PublishTried not in observers.wanted, "nothing listens where nothing counts"
         self._series = ProcessSeries(observers)
         self._reader = InMemoryMetricReader()
         self._meters = Meters(MeterProvider([self._reader]).get_meter("test"), observers)

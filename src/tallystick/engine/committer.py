@@ -225,7 +225,8 @@ class Committer:
             again = self._stragglers.has(batch[0])
             bundles = [request.bundle for request in batch]
             write = self._in_front or self._store.apply
-            begun, failure = self.observers.clock.monotonic() if self.observers.wants(Flushed) else None, None
+            watched, failure = Flushed in self.observers.wanted, None
+            begun = self.observers.clock.monotonic() if watched else None
             try:
                 outcomes: Sequence[Outcome | BaseException] = (
                     write(bundles, again=True) if again else write(bundles)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from tallystick.clock import Clock, SystemClock
 from tallystick.core.effects.requests import HeldInDoubt
@@ -127,6 +127,8 @@ class Observers:
         """Begin with none; durations are measured by the clock."""
         self.clock = SystemClock() if clock is None else clock
         self._listeners: dict[type, tuple[Callable[[Any], None], ...]] = {}
+        # The kinds that any function asked for, now: others need not be made.
+        self.wanted: Final = self._listeners.keys()
 
     def on(self, kind: type[Happening], listener: Callable[[Happening], None]) -> Callable[[], None]:
         """Call the listener whenever this kind of thing happens; return how to stop that."""
@@ -140,10 +142,6 @@ class Observers:
 
         return stop
 
-    def wants(self, kind: type) -> bool:
-        """Tell whether any function asked for this kind."""
-        return kind in self._listeners
-
     def tell(self, happening: object) -> None:
         """Call every function that asked for it."""
         for listener in self._listeners.get(type(happening), ()):
@@ -155,10 +153,10 @@ class Observers:
 
     def segment_ended(self, fence: Fence, handler: str, end: object, *, suspended: bool = False) -> None:
         """Tell how a segment came to its end: `end` is what was written last, or the refusal."""
-        if SegmentLeft in self._listeners:
+        if SegmentLeft in self.wanted:
             self.tell(SegmentLeft(fence, handler, end, suspended))
         if type(end) is EndJob:
-            if JobFinished in self._listeners:
+            if JobFinished in self.wanted:
                 self.tell(JobFinished(fence, handler, end.state, end.error_code, end.error_message))
         elif type(end) is EndAttempt and end.hold is not None:
             self.tell(JobHeld(fence, handler, end.hold, end.hold_reason or ""))

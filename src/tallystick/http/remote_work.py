@@ -127,7 +127,7 @@ class _Poll:
                 and hearing.directive is not None
             ):
                 told.append(self._told(hearing.directive, hearing.lease_expires_at or self._api.now()))
-                if (observers := self._api.runtime.observers).wants(PublishTried):
+                if PublishTried in (observers := self._api.runtime.observers).wanted:
                     observers.tell(PublishTried(hearing.directive.service, "given"))
         return told
 

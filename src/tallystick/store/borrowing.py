@@ -54,26 +54,19 @@ class Borrowers:
 
     def __init__(self) -> None:
         """Begin with none."""
-        self._threads: set[int] = set()
+        self.threads: set[int] = set()
 
     @contextmanager
     def borrowing(self) -> Iterator[int]:
         """Count the calling thread among them while a block lasts."""
-        self.check()
         thread = threading.get_ident()
-        self._threads.add(thread)
+        if thread in self.threads:
+            raise waits_for_itself()
+        self.threads.add(thread)
         try:
             yield thread
         finally:
-            self._threads.discard(thread)
-
-    def check(self) -> None:
-        """Refuse to wait in a thread for what may become durable only after that thread's transaction."""
-        if threading.get_ident() in self._threads:
-            raise StoreMisused(
-                "this thread holds app.transaction() and would wait for itself: submit within= it, or end it "
-                "first; on an event loop any task may hold it, so the others use the _aio calls meanwhile"
-            )
+            self.threads.discard(thread)
 
 
 @contextmanager
@@ -87,6 +80,14 @@ def limited(ms_max: int, time_is_up: Callable[[], None]) -> Iterator[None]:
     finally:
         timer.cancel()
         timer.join()
+
+
+def waits_for_itself() -> StoreMisused:
+    """Return the error of a borrower that would wait for what its own transaction may hold up."""
+    return StoreMisused(
+        "this thread holds app.transaction() and would wait for itself: submit within= it, or end it "
+        "first; on an event loop any task may hold it, so the others use the _aio calls meanwhile"
+    )
 
 
 def too_long(ms_max: int) -> TxTooLong:

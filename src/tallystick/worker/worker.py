@@ -160,7 +160,7 @@ class Worker:
                 suspect = any(job.suspect for job in jobs)
                 following = self._demand.answered(look, len(jobs), suspect=suspect)
             self._idle.notify_all()
-        if jobs and self.committer.observers.wants(Claimed):
+        if jobs and Claimed in self.committer.observers.wanted:
             self.committer.observers.tell(Claimed(tuple(jobs), look.slots))
         if isinstance(outcome, BaseException):
             self.refusals.note(outcome)

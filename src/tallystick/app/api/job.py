@@ -346,7 +346,7 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         return wish.settle(runtime, await runtime.lane().call(wish.said_to(runtime.store, self._guard)))
 
     def _after(self, forked: Forked) -> Job[R_co]:
-        job = Job(self._runtime, forked.job_id, self._codec, forked.created, self._raises)
+        job: Job[R_co] = Job(self._runtime, forked.job_id, self._codec, forked.created, self._raises)
         return job.only_of(self._tenant)
 
     def _looked_up(self, timeout_ms: int | None = None) -> EndedJob | None:

@@ -343,7 +343,7 @@ class Runtime:
         job = primitive.job
         if primitive.lease is not None:
             claimed = claimed_at_birth(primitive)
-            if self.observers.wants(Claimed):
+            if Claimed in self.observers.wanted:
                 self.observers.tell(Claimed((claimed,), 1))
             worker.launch([claimed])
         elif due and job.ready_at <= job.created_at and worker.serves((job.handler, job.version), job.queue):

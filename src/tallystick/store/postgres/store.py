@@ -24,7 +24,7 @@ from tallystick.store.api import (
     Transaction,
     call_off,
 )
-from tallystick.store.borrowing import too_long
+from tallystick.store.borrowing import too_long, waits_for_itself
 from tallystick.store.chains import held_chains
 from tallystick.store.postgres.claiming.claim_cursor import claim_cursor
 from tallystick.store.postgres.flush import PostgresFlush
@@ -158,7 +158,8 @@ class PostgresStore(Reads, ProtocolReads, ScheduleReads, QueueReads, WatchReads,
 
     def check_may_wait(self) -> None:
         """Refuse to wait, in a thread that holds a transaction, for what may wait for its locks."""
-        self._lending.borrowers.check()
+        if threading.get_ident() in self._lending.borrowers.threads:
+            raise waits_for_itself()
 
     @contextmanager
     def connect(self) -> Iterator[PostgresTransaction]:

@@ -26,7 +26,7 @@ from tallystick.store.api import (
     OwedHook,
     call_off,
 )
-from tallystick.store.borrowing import Borrowers, limited
+from tallystick.store.borrowing import Borrowers, limited, waits_for_itself
 from tallystick.store.sql.effects import EffectReads
 from tallystick.store.sql.protocols import ProtocolReads
 from tallystick.store.sql.queueing.rows import QueueReads
@@ -203,7 +203,8 @@ class SqliteStore(Reads, ProtocolReads, ScheduleReads, QueueReads, WatchReads, E
 
     def check_may_wait(self) -> None:
         """Refuse to wait, in a thread that holds a transaction, for the writer that it holds."""
-        self._borrowers.check()
+        if threading.get_ident() in self._borrowers.threads:
+            raise waits_for_itself()
 
     @contextmanager
     def connect(self) -> Iterator[SqliteTransaction]:

@@ -140,7 +140,7 @@ class Relay:
 
 def tell_failed(observers: Observers, service: str, noted: Outcome, seconds: float = 0.0) -> None:
     """Tell that a try has failed, if that is noted: it is repeated, or the directive is given up."""
-    if observers.wants(PublishTried) and isinstance(noted, Hearing):
+    if PublishTried in observers.wanted and isinstance(noted, Hearing):
         became: Literal["failed", "given up"] = "failed" if noted.heard is Heard.LATER else "given up"
         observers.tell(PublishTried(service, became, seconds))
 
@@ -251,7 +251,7 @@ class EndpointLine:
         crash.point(PUBLISH_AFTER)
         noted = await self._note(MarkSent(fence), one)
         crash.point(SENT_AFTER)
-        if noted is not None and (observers := self._relay.committer.observers).wants(PublishTried):
+        if noted is not None and PublishTried in (observers := self._relay.committer.observers).wanted:
             observers.tell(PublishTried(row.service, "sent", took))
         self._adapt(self._relay.clock.monotonic() - one.taken_at)
         self._told.forget()
