@@ -12,7 +12,7 @@ import pytest
 from tallystick.errors import StoreBusy
 from tallystick.store.api import RecordStep, Transaction
 from tallystick.store.postgres.server.address import parse_address
-from tallystick.store.postgres.server.commit_outcome import Eras
+from tallystick.store.postgres.server.connection import Eras
 from tallystick.store.postgres.server.pool import CONNECTIONS_MAX, IDLE_MAX, Pool
 from tallystick.store.postgres.store import PostgresStore
 from tallystick.testing.conformance.drafts import held_job, step

@@ -359,7 +359,7 @@ def test_a_sweep_that_is_interrupted_leaves_everything_to_the_next(
     held = held_job(subject.store, clock, lease_ms=10)
     clock.advance(10)
     (gone,) = subject.store.expired(5)
-    monkeypatch.setattr("tallystick.store.postgres.flush.FLUSH_TRIES_MAX", 1)
+    monkeypatch.setattr("tallystick.store.postgres.talking.FLUSH_TRIES_MAX", 1)
     killer = Killer(subject, monkeypatch)
     killer.left = 2
     with pytest.raises(Exception, match=r"terminat|closed|lost"):

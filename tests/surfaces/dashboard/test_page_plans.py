@@ -12,9 +12,9 @@ import pytest
 
 from tallystick import Tally
 from tallystick.dashboard.pages.job import TABS
-from tallystick.store.postgres import reads as postgres_reads
 from tallystick.store.postgres import statements as postgres_statements
 from tallystick.store.postgres.server.address import parse_address
+from tallystick.store.postgres.talking import Reader
 from tallystick.store.sqlite.store import SqliteStore
 from tests.postgres.subject import fresh_schema
 from tests.surfaces.dashboard.visiting import Site, url_in, visiting
@@ -108,13 +108,13 @@ def plans_on_sqlite(folder) -> dict[str, str]:
 
 
 def plans_on_postgres(server) -> dict[str, str]:
-    url, asked, rows = server.url(schema=fresh_schema()), Asked(), postgres_reads.Reader.rows
+    url, asked, rows = server.url(schema=fresh_schema()), Asked(), Reader.rows
 
     def noting(reads: Any, name: str, parameters: Sequence[object] = ()) -> list[Any]:
         asked[name] = parameters
         return rows(reads, name, parameters)
 
-    visited(Tally(url), asked, lambda patched: patched.setattr(postgres_reads.Reader, "rows", noting))
+    visited(Tally(url), asked, lambda patched: patched.setattr(Reader, "rows", noting))
     settings = parse_address(url).settings
     plans = {}
     with psycopg.connect(

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from tallystick.store.inspection import Health, Inspection, WorkerLeases
-from tallystick.store.postgres.reads import Reader, Rows
 from tallystick.store.postgres.server.address import Address
+from tallystick.store.postgres.talking import Reader, Rows
 from tallystick.store.postgres.writing import Times
 from tallystick.store.sql.effects import DoubtReads
 from tallystick.store.sql.reads import Reads

@@ -27,19 +27,20 @@ from tallystick.store.api import (
 from tallystick.store.borrowing import too_long, waits_for_itself
 from tallystick.store.chains import held_chains
 from tallystick.store.postgres.claiming.claim_cursor import claim_cursor
-from tallystick.store.postgres.flush import PostgresFlush
 from tallystick.store.postgres.inspection import PostgresInspection
-from tallystick.store.postgres.reads import READ_SECONDS_MAX, READ_TRIES_MAX, Reader
 from tallystick.store.postgres.server.address import parse_address
-from tallystick.store.postgres.server.commit_outcome import Eras, Lost, retrying
 from tallystick.store.postgres.server.connection import (
     AnsweringConnection,
+    Eras,
+    Lost,
     connect,
     discard,
     is_away,
+    retrying,
 )
 from tallystick.store.postgres.server.listener import Listener
 from tallystick.store.postgres.server.migrations import migrate
+from tallystick.store.postgres.talking import READ_SECONDS_MAX, READ_TRIES_MAX, PostgresFlush, Reader
 from tallystick.store.postgres.user_transactions.foreign_async import apply_on_loop
 from tallystick.store.postgres.user_transactions.home import Home
 from tallystick.store.postgres.user_transactions.lending import Lending

@@ -1,23 +1,16 @@
-"""What became of a transaction whose COMMIT was sent and never answered: asked, never guessed.
-
-`Eras` says which server this process writes to, and since when that is certain.
-"""
+"""What became of a transaction whose COMMIT was sent and never answered: asked, never guessed."""
 
 from __future__ import annotations
 
-import math
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import Enum
 
 import psycopg
 from psycopg import errors
 
-from tallystick.clock import SystemClock
-from tallystick.core.chain import Era
 from tallystick.errors import OutcomeUnknown, StoreError
 from tallystick.store.postgres.server.address import Address
-from tallystick.store.postgres.server.connection import AnsweringConnection, begin, connect, discard
+from tallystick.store.postgres.server.connection import AnsweringConnection, begin, connect, discard, pause
 from tallystick.store.postgres.statements import sql
 
 ASK_TRIES_MAX = 60
@@ -28,14 +21,6 @@ class Fate(Enum):
 
     COMMITTED = "committed"
     ABORTED = "aborted"
-
-
-class Lost(Exception):
-    """Nothing became durable, and doing it again may succeed."""
-
-    def __init__(self, error: psycopg.Error | StoreError) -> None:
-        super().__init__(str(error))
-        self.error = error
 
 
 def fate(address: Address, xid: str | None, server: str, written: Sequence[tuple[str, int, bytes]]) -> Fate:
@@ -82,55 +67,3 @@ def _fate_of(
     jobs, places, hashes = (list(column) for column in zip(*written, strict=True))
     ((missing,),) = connection.execute(sql("missing_places"), (jobs, places, hashes)).fetchall()
     return Fate.ABORTED if missing else Fate.COMMITTED
-
-
-def pause(tries: int) -> None:
-    """Wait a little before the next try, longer every time."""
-    threading.Event().wait(min(0.01 * 2**tries, 0.5))
-
-
-def retrying(
-    work: Callable[[], object],
-    tries_max: int,
-    give_up: Callable[[Lost], BaseException],
-    *,
-    seconds_max: float = math.inf,
-) -> object:
-    """Do work until it is done; what was lost on the way is begun again, a bounded number of times.
-
-    After `seconds_max` no other try is begun: a machine that is gone keeps each of them waiting for long.
-    """
-    clock = SystemClock()
-    until = clock.monotonic() + seconds_max
-    tries = 0
-    while True:
-        try:
-            return work()
-        except Lost as lost:
-            tries += 1
-            if tries >= tries_max or clock.monotonic() >= until:
-                raise give_up(lost) from lost.error
-            pause(tries)
-
-
-class Eras:
-    """The era of one store: over when a connection is lost, or when another server answers.
-
-    A server that crashes ends all of its connections. With `synchronous_commit` off it may come back without
-    what it had acknowledged last, and a standby that was behind may take its place.
-    """
-
-    def __init__(self) -> None:
-        """Begin before any server has answered."""
-        self.now = Era()
-
-    def answered(self, server: str) -> bool:
-        """Note which server has answered, and tell whether it is the one that was believed to be there."""
-        same = server == self.now.server
-        if not same:
-            self.now = Era(server)
-        return same
-
-    def lost(self) -> None:
-        """Note that a connection was lost: what the server remembers is unknown."""
-        self.now = Era(self.now.server)

@@ -1,9 +1,15 @@
-"""Connections: opened when needed, given up when the server keeps silent, and what their errors mean."""
+"""Connections: opened when needed, given up when the server keeps silent, and what their errors mean.
+
+What was lost with a connection is begun again. `Eras` says which server this process writes to, and since
+when that is certain.
+"""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -11,6 +17,8 @@ import psycopg
 from psycopg import errors
 from psycopg.abc import PQGen
 
+from tallystick.clock import SystemClock
+from tallystick.core.chain import Era
 from tallystick.errors import (
     BadInput,
     ChangeRefused,
@@ -276,3 +284,68 @@ def translated(error: psycopg.Error, address: Address) -> StoreError:
             return StoreBusy(f"{where}: others held the same rows for too long: {text}", **fields)
         case _:
             return StoreError(f"{where}: {text}", **fields)
+
+
+class Lost(Exception):
+    """Nothing became durable, and doing it again may succeed."""
+
+    def __init__(self, error: psycopg.Error | StoreError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def pause(tries: int) -> None:
+    """Wait a little before the next try, longer every time."""
+    threading.Event().wait(min(0.01 * 2**tries, 0.5))
+
+
+def retrying(
+    work: Callable[[], object],
+    tries_max: int,
+    give_up: Callable[[Lost], BaseException],
+    *,
+    seconds_max: float = math.inf,
+) -> object:
+    """Do work until it is done; what was lost on the way is begun again, a bounded number of times.
+
+    After `seconds_max` no other try is begun: a machine that is gone keeps each of them waiting for long.
+    """
+    clock = SystemClock()
+    until = clock.monotonic() + seconds_max
+    tries = 0
+    while True:
+        try:
+            return work()
+        except Lost as lost:
+            tries += 1
+            if tries >= tries_max or clock.monotonic() >= until:
+                raise give_up(lost) from lost.error
+            pause(tries)
+
+
+def given_up(address: Address, lost: Lost) -> StoreError:
+    """Return our error for what was lost too often."""
+    return translated(lost.error, address) if isinstance(lost.error, psycopg.Error) else lost.error
+
+
+class Eras:
+    """The era of one store: over when a connection is lost, or when another server answers.
+
+    A server that crashes ends all of its connections. With `synchronous_commit` off it may come back without
+    what it had acknowledged last, and a standby that was behind may take its place.
+    """
+
+    def __init__(self) -> None:
+        """Begin before any server has answered."""
+        self.now = Era()
+
+    def answered(self, server: str) -> bool:
+        """Note which server has answered, and tell whether it is the one that was believed to be there."""
+        same = server == self.now.server
+        if not same:
+            self.now = Era(server)
+        return same
+
+    def lost(self) -> None:
+        """Note that a connection was lost: what the server remembers is unknown."""
+        self.now = Era(self.now.server)

@@ -11,8 +11,7 @@ from psycopg.pq import TransactionStatus
 
 from tallystick.errors import StoreBusy, StoreError
 from tallystick.store.postgres.server.address import Address
-from tallystick.store.postgres.server.commit_outcome import Eras, Lost
-from tallystick.store.postgres.server.connection import AnsweringConnection, connect, discard
+from tallystick.store.postgres.server.connection import AnsweringConnection, Eras, Lost, connect, discard
 
 CONNECTIONS_MAX = 16
 IDLE_MAX = 4

@@ -10,9 +10,9 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from tallystick.errors import BadInput
-from tallystick.store.postgres.reads import Reader
 from tallystick.store.postgres.server.address import Address
 from tallystick.store.postgres.statements import sql
+from tallystick.store.postgres.talking import Reader
 
 
 class Home:

@@ -20,13 +20,16 @@ from tallystick.store.api import Bundle, Fence, Outcome, RecordStep, Transaction
 from tallystick.store.borrowing import Borrowers, limited, too_long
 from tallystick.store.chains import ChainLocks, forgotten
 from tallystick.store.postgres.server.address import Address
-from tallystick.store.postgres.server.commit_outcome import Eras, Fate, Lost, fate, retrying
+from tallystick.store.postgres.server.commit_outcome import Fate, fate
 from tallystick.store.postgres.server.connection import (
     REFUSALS,
     AnsweringConnection,
+    Eras,
+    Lost,
     discard,
     is_lost,
     refusal,
+    retrying,
     translated,
 )
 from tallystick.store.postgres.server.pool import Pool
