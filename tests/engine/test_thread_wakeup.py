@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tallystick.engine.thread_wakeup import OneByOne
+from tallystick.engine.pending_writes import OneByOne
 
 
 class Sleeper:

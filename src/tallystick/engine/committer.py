@@ -21,8 +21,15 @@ from typing import Any
 
 from tallystick.core.limits import FLUSH_BUNDLES_MAX
 from tallystick.engine.observe import Flushed, Observers
-from tallystick.engine.pending_writes import Arriving, Blocked, Handed, Request, Stragglers, WaitForAll
-from tallystick.engine.thread_wakeup import thread_wakeup
+from tallystick.engine.pending_writes import (
+    Arriving,
+    Blocked,
+    Handed,
+    Request,
+    Stragglers,
+    WaitForAll,
+    thread_wakeup,
+)
 from tallystick.errors import StoreError, StoreMisused, TallyError
 from tallystick.store.api import Bundle, HeldUp, Outcome, Store, SubmitJobs, call_off
 

@@ -23,9 +23,9 @@ from tallystick.core.verbs.trimming import TRIM, Trimmed
 from tallystick.engine.failure import Failure
 from tallystick.engine.pending_writes import Request
 from tallystick.engine.segment_parts.group_shape import GroupShape, newborn
-from tallystick.engine.segment_parts.known import NO_PAST, Answers, EarlierCalls, told_by
+from tallystick.engine.segment_parts.known import NO_PAST, Answers, EarlierCalls, suspended, told_by
 from tallystick.engine.segment_parts.notes import left_by, notes_in, still_sealed
-from tallystick.engine.segment_parts.paths import ABORTED, CANCELLED, failed, returned, suspended, turned
+from tallystick.engine.segment_parts.paths import ABORTED, CANCELLED, failed, returned, turned
 from tallystick.engine.segment_parts.shown import Shown
 from tallystick.engine.submission import Submission
 from tallystick.errors import LedgerCeiling, TallyError

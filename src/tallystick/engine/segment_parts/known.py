@@ -22,6 +22,7 @@ import msgspec
 
 from tallystick.clock import Clock
 from tallystick.core.limits import AHEAD_SIGNALS_MAX, HELD_BACKOFF_MS_MAX
+from tallystick.engine.segment_parts.paths import ABORTED
 from tallystick.store.api import Answer, Bundle, ClaimedJob, Record, TakeAnswer, Wait, Wake
 
 Place: TypeAlias = tuple[str, int]
@@ -210,3 +211,15 @@ def told_by(ahead_ms: int, waits: Sequence[Wait]) -> tuple[Wait, ...]:
     return tuple(
         wait if wait.due_at is None else wait._replace(due_at=wait.due_at + ahead_ms) for wait in waits
     )
+
+
+def suspended(waits: Sequence[Wait]) -> dict[str, object]:
+    """Return what the fact of a suspension says: what is waited for, of which kinds, and what has a timer."""
+    timed = ", ".join(_named(wait) for wait in waits if wait.due_at is not None)
+    about = {"attempt": ABORTED, "timed": timed} if timed else {"attempt": ABORTED}
+    kinds = ", ".join(wait.kind for wait in waits)
+    return {**about, "as": kinds, "for": ", ".join(map(_named, waits))}
+
+
+def _named(wait: Wait) -> str:
+    return f"{wait.name}#{wait.occurrence}"

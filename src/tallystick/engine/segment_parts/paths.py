@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -11,7 +10,6 @@ from tallystick.core.audit.fingerprints import ENDED, TURNED, WAS, fingerprint, 
 from tallystick.core.audit.job_view import AbortReason
 from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState
 from tallystick.engine.failure import Failure
-from tallystick.store.api import Wait
 
 _RUNS: Final = JobState.IN_PROGRESS
 
@@ -45,15 +43,3 @@ def turned(dimension: int, before: str, payload: str) -> dict[str, object]:
         WAS: fingerprint(before),
         TURNED: fingerprint(payload),
     }
-
-
-def suspended(waits: Sequence[Wait]) -> dict[str, object]:
-    """Return what the fact of a suspension says: what is waited for, of which kinds, and what has a timer."""
-    timed = ", ".join(_named(wait) for wait in waits if wait.due_at is not None)
-    about = {"attempt": ABORTED, "timed": timed} if timed else {"attempt": ABORTED}
-    kinds = ", ".join(wait.kind for wait in waits)
-    return {**about, "as": kinds, "for": ", ".join(map(_named, waits))}
-
-
-def _named(wait: Wait) -> str:
-    return f"{wait.name}#{wait.occurrence}"
