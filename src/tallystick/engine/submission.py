@@ -158,7 +158,7 @@ def _options(submission: Submission) -> str:
     return f'{{"attempts_max":{submission.attempts_max},"tenant":"{submission.tenant_id}"}}'
 
 
-class _Tenant(msgspec.Struct):
+class _TenantForm(msgspec.Struct):
     tenant: str = TENANT
 
 
@@ -168,7 +168,7 @@ def tenant_in(options: str) -> str:
     >>> tenant_in('{"attempts_max":3}'), tenant_in('{"attempts_max":3,"tenant":"acme"}')
     ('default', 'acme')
     """
-    return msgspec.json.decode(options, type=_Tenant).tenant if "tenant" in options else TENANT
+    return msgspec.json.decode(options, type=_TenantForm).tenant if "tenant" in options else TENANT
 
 
 def submit_jobs(

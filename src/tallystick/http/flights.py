@@ -19,7 +19,7 @@ _GOOD_FOR_SECONDS: Final = 1.0
 _TENANTS_MAX: Final = 1_000
 
 
-class _Tenant:
+class _TenantFlights:
     """What is known of one tenant: its jobs in flight, and the requests that may be about to add one."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Flights:
         self._store = store
         self._clock = clock
         self._most = most
-        self._tenants: dict[str, _Tenant] = {}
+        self._tenants: dict[str, _TenantFlights] = {}
 
     async def submit(self, request: SubmitCommand, write: Callable[[], Awaitable[Outcome]]) -> Outcome:
         """Write a new job of a tenant that may have one more; a job that is there is answered in any case.
@@ -80,7 +80,7 @@ class Flights:
             tenant.leave(made=made)
         return outcome
 
-    async def _takes_place(self, tenant: _Tenant, request: SubmitCommand) -> bool:
+    async def _takes_place(self, tenant: _TenantFlights, request: SubmitCommand) -> bool:
         """Take a place, or tell that none is needed because the job is there; refuse if all are taken."""
         monotonic = self._clock.monotonic
         if not tenant.has_room(monotonic(), self._most):
@@ -96,7 +96,7 @@ class Flights:
         tenant.entering += 1
         return True
 
-    async def _counted(self, tenant: _Tenant, tenant_id: str) -> int:
+    async def _counted(self, tenant: _TenantFlights, tenant_id: str) -> int:
         """Ask the store, and return what it has; jobs made meanwhile are counted beside that."""
         made = tenant.made
         count = await asyncio.to_thread(self._store.in_flight, tenant_id, self._most)
@@ -112,7 +112,7 @@ class Flights:
                 limit=self._most,
             )
 
-    def _tenant(self, tenant_id: str) -> _Tenant:
+    def _tenant(self, tenant_id: str) -> _TenantFlights:
         if tenant_id not in self._tenants and len(self._tenants) >= _TENANTS_MAX:
             now = self._clock.monotonic()
             self._tenants = {
@@ -120,4 +120,4 @@ class Flights:
                 for name, each in self._tenants.items()
                 if each.entering or each.turn.locked() or now < each.good_until
             }
-        return self._tenants.setdefault(tenant_id, _Tenant())
+        return self._tenants.setdefault(tenant_id, _TenantFlights())

@@ -167,17 +167,17 @@ async def reports(api: Api, call: Call) -> Answer:
     return 200, forms.ReportsHeard([await _answered(api, each) for each in begun])
 
 
-def _begun(api: Api, said: forms.Reported, bytes_max: int | None) -> _Heard | TallyError:
+def _begun(api: Api, said: forms.Reported, bytes_max: int | None) -> _ArrivingReport | TallyError:
     """Begin to write one of many reports; what is wrong with it is its own answer."""
     try:
         if bytes_max is not None:
             check_size("report", len(msgspec.json.encode(said.report)), bytes_max)
-        return _Heard(api, said.token, said.kind, said.report)
+        return _ArrivingReport(api, said.token, said.kind, said.report)
     except TallyError as error:
         return error
 
 
-async def _answered(api: Api, begun: _Heard | TallyError) -> forms.ReportHeard:
+async def _answered(api: Api, begun: _ArrivingReport | TallyError) -> forms.ReportHeard:
     try:
         if isinstance(begun, TallyError):
             raise begun
@@ -204,13 +204,13 @@ async def result(api: Api, body: bytes, token: str) -> Answer:
 
 async def _report(api: Api, token: str, kind: str, body: bytes) -> Answer:
     """Take a report whose bearer may make it; the answer says no more than what became of it."""
-    status, heard, cancelling, lease_ms, fresh = await _Heard(api, token, kind, body).told(api)
+    status, heard, cancelling, lease_ms, fresh = await _ArrivingReport(api, token, kind, body).told(api)
     if heard is None:
         raise NotKnown
     return status, forms.HeardShown(heard, bool(cancelling), lease_ms, fresh)
 
 
-class _Heard:
+class _ArrivingReport:
     """A report on its way to the books, if its token is right."""
 
     def __init__(self, api: Api, token: str, kind: str, body: bytes | object) -> None:

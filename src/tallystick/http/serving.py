@@ -85,7 +85,7 @@ class PatientProtocol(H11Protocol):
             self.transport.close()
 
 
-class _Server(uvicorn.Server):
+class _HttpServer(uvicorn.Server):
     """A server that answers clients that wait for work as soon as it is told to stop."""
 
     def __init__(self, config: uvicorn.Config, app: HttpApp, ready: Callable[[], None]) -> None:
@@ -177,7 +177,7 @@ def serve(
     url = seen_at(host, port, (), tls=False)
     page = None if link is None else f"{seen_at(host, port, hosts, tls=tls)}{link}"
     served = Served(url, key, page)
-    server = _Server(uvicorn.Config(http, **_OPTIONS), http, lambda: announce(served))
+    server = _HttpServer(uvicorn.Config(http, **_OPTIONS), http, lambda: announce(served))
     try:
         server.run(sockets=[listener])
     finally:

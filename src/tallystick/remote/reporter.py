@@ -47,7 +47,7 @@ class _Enveloped(Reply):
     status: int = 0
 
 
-class _Answers(msgspec.Struct):
+class _AnswersForm(msgspec.Struct):
     answers: list[_Enveloped]
 
 
@@ -162,7 +162,7 @@ class Reporter:
                 return batch
             self._one_by_one = answer.status in _NOT_THERE
             return [report for report in batch if not self._sent_alone(report)]
-        answers = self._read(answer.body, _Answers, batch)
+        answers = self._read(answer.body, _AnswersForm, batch)
         return batch if answers is None else self._arrived(batch, answers.answers)
 
     def _arrived(self, batch: list[WorkerReport], answers: list[_Enveloped]) -> list[WorkerReport]:

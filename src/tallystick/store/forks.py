@@ -30,7 +30,7 @@ from tallystick.store.sql.reads import listed
 from tallystick.store.writing import OpenTransaction, insist
 
 
-class _Recorded(NamedTuple):
+class _RecordedStep(NamedTuple):
     """A recorded step of the job that is forked."""
 
     n: int
@@ -132,9 +132,9 @@ def _newborn(origin: NewJob, request: ForkJob, wall: int) -> NewJob:
     )
 
 
-def _kept(batch: OpenTransaction, request: ForkJob, dimension: int) -> list[_Recorded]:
+def _kept(batch: OpenTransaction, request: ForkJob, dimension: int) -> list[_RecordedStep]:
     """Return the records before the point, in their order."""
-    records = [_Recorded._make(row) for row in batch.rows("recorded", (request.job_id, dimension))]
+    records = [_RecordedStep._make(row) for row in batch.rows("recorded", (request.job_id, dimension))]
     if request.point is None:
         return records
     ends = [record.n for record in records if (record.name, record.occurrence) == request.point]
@@ -150,7 +150,7 @@ def _kept(batch: OpenTransaction, request: ForkJob, dimension: int) -> list[_Rec
 
 
 def _facts(
-    batch: OpenTransaction, request: ForkJob, dimension: int, kept: list[_Recorded], job: NewJob
+    batch: OpenTransaction, request: ForkJob, dimension: int, kept: list[_RecordedStep], job: NewJob
 ) -> tuple[list[StoredEvent], list[_Copy]]:
     """Return the first facts of the new job, and the place in its chain of every copy."""
     chain, now = Chain(request.new_id), batch.wall

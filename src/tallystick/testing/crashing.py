@@ -89,7 +89,7 @@ class CrashReport(NamedTuple):
         return f"{self.workflow}: {self.kills} kills in {len(self.places)} trials, all survived"
 
 
-class _End(msgspec.Struct, frozen=True):
+class _JobStanding(msgspec.Struct, frozen=True):
     """How a job stands when no process has anything more to do for it."""
 
     state: str = "unknown"
@@ -103,16 +103,16 @@ class _Word(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a process tells the test: first which job, at last how it stands, and what is wrong."""
 
     job_id: str | None = None
-    end: _End = _End()
+    end: _JobStanding = _JobStanding()
     wrong: str | None = None
 
 
-class _Tried(NamedTuple):
+class _TrialOutcome(NamedTuple):
     """What came of a trial: where its workers were killed, how its job stands, and what is wrong."""
 
     store: str
     killed_at: tuple[str, ...]
-    end: _End
+    end: _JobStanding
     wrong: str | None
 
 
@@ -162,14 +162,14 @@ def crash_everywhere(
         raise Misuse("crash_everywhere forks the process of the test, which this system cannot do")
     workflow.app.bind(workflow.app.url)  # refused while it is in use, and here rather than in each process
     with tempfile.TemporaryDirectory(prefix="tallystick-crashes-") as folder:
-        places = _Places(Path(folder), fresh)
+        places = _FreshStores(Path(folder), fresh)
         trials = _Trials(
             workflow, args, tuple(signals), prepare, check, meanwhile, places, same_result, may_ask, seconds
         )
         return trials.run(deaths)
 
 
-class _Places:
+class _FreshStores:
     """Fresh stores, one per trial."""
 
     def __init__(self, folder: Path, fresh: Callable[[], str] | None) -> None:
@@ -193,7 +193,7 @@ class _Trials(NamedTuple):
     prepare: Callable[[], object] | None
     check: Callable[[CrashTrial], object] | None
     meanwhile: Callable[[], object] | None
-    places: _Places
+    places: _FreshStores
     same_result: bool
     may_ask: bool
     seconds: float
@@ -215,7 +215,7 @@ class _Trials(NamedTuple):
         places = tuple(each.killed_at for each in tried)
         return CrashReport(name, sum(map(len, places)), places)
 
-    def _killed(self, before: tuple[str, ...], deaths: int, store: str) -> Iterator[_Tried]:
+    def _killed(self, before: tuple[str, ...], deaths: int, store: str) -> Iterator[_TrialOutcome]:
         """Try every place at which the next worker can be killed; behind its last commit there is none."""
         for kind, side in itertools.product(_COMMITS[store], _SIDES):
             for visit in itertools.count(1):
@@ -226,7 +226,7 @@ class _Trials(NamedTuple):
                 if deaths > 1:
                     yield from self._killed(tried.killed_at, deaths - 1, store)
 
-    def _differs(self, plain: _End, end: _End) -> str | None:
+    def _differs(self, plain: _JobStanding, end: _JobStanding) -> str | None:
         """Return in which way a job has not ended as it did undisturbed."""
         if self.may_ask and end.hold == Hold.IN_DOUBT:
             return None
@@ -236,7 +236,7 @@ class _Trials(NamedTuple):
             return f"it ended with {end.result or end.error}, not with {plain.result or plain.error}"
         return None
 
-    def _try(self, plan: tuple[str, ...]) -> _Tried:
+    def _try(self, plan: tuple[str, ...]) -> _TrialOutcome:
         """Let one process after the other work at a job on a fresh store, each but the last killed."""
         url, notes = self.places.next()
         store = url.partition(":")[0].removesuffix("ql")
@@ -253,12 +253,14 @@ class _Trials(NamedTuple):
                 try:
                     lived = forked(life.told, self.seconds)
                 except TookTooLong as late:
-                    return _Tried(store, plan[:number], _End(), str(late))
+                    return _TrialOutcome(store, plan[:number], _JobStanding(), str(late))
                 word = [msgspec.json.decode(line, type=_Word) for line in lived.lines]
                 job_id = next((each.job_id for each in word if each.job_id), job_id)
                 if not (lived.was_killed and point):
                     wrong = word[-1].wrong if word else f"a process ended with exit code {lived.code}"
-                    return _Tried(store, plan[:number], word[-1].end if word else _End(), wrong)
+                    return _TrialOutcome(
+                        store, plan[:number], word[-1].end if word else _JobStanding(), wrong
+                    )
         raise AssertionError("the last process of a trial has no point to be killed at")
 
 
@@ -288,7 +290,7 @@ class _Life(NamedTuple):
         self._drive(worker, job)
         crash.arm("")
         row = job.row()
-        end = _End(row.state, row.hold, row.result, row.error_code, str(job.why()))
+        end = _JobStanding(row.state, row.hold, row.result, row.error_code, str(job.why()))
         yield _encode(_Word(end=end, wrong=self._wrong(job)))
         app.close()
 

@@ -19,13 +19,13 @@ _SPAWNS: Final = frozenset(
 )
 
 
-class _Policy(threading.local):
+class _ThreadPolicy(threading.local):
     """Whether this thread has asked for SCHED_BATCH."""
 
     batch = False
 
 
-_policy = _Policy()
+_policy = _ThreadPolicy()
 
 
 def schedule_as_batch() -> None:

@@ -138,7 +138,7 @@ class Loop:
         self._clock = worker.clock
         self._stopping = self._last_turn = False
         self._roused = threading.Event()
-        self._turns = [_Turns(role, worker, retry_max) for role in roles]
+        self._turns = [_RoleTurns(role, worker, retry_max) for role in roles]
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     @property
@@ -178,7 +178,7 @@ class Loop:
                 return
 
 
-class _Turns:
+class _RoleTurns:
     """The turns of one role, and its pause after a turn that failed."""
 
     def __init__(self, role: Role, worker: Worker, retry_max: float) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound=BaseException)
 
 
-class _Declared(Submittable[P, R_co]):
+class _CallableWorkflow(Submittable[P, R_co]):
     """What sync and async workflows share: how they may be called, and how each ending is written."""
 
     def _is_child(self, *, from_async: bool) -> bool:
@@ -120,7 +120,7 @@ class _Declared(Submittable[P, R_co]):
         return segment.released(AbortReason.ERROR, charged=True, after_ms=verdict.delay_ms, failure=failure)
 
 
-class Workflow(_Declared[P, R_co]):
+class Workflow(_CallableWorkflow[P, R_co]):
     """A sync workflow: it runs in a thread of the worker."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
@@ -178,7 +178,7 @@ class Workflow(_Declared[P, R_co]):
         raise Misuse(f"{self.name} is sync and cannot run job {segment.job_id} on a loop")
 
 
-class AsyncWorkflow(_Declared[P, R_co]):
+class AsyncWorkflow(_CallableWorkflow[P, R_co]):
     """An async workflow: it runs as a task on the worker's loop."""
 
     is_async = True

@@ -28,7 +28,7 @@ def shown(store: Store | OpenedReads, job_id: str, name: str = "") -> dict[str, 
     return {row.name: _VALUE.decode(row.value, f"the value {row.name}") for row in found}
 
 
-class _Watched:
+class _WatchedJob:
     """How far a watch of one job has come."""
 
     def __init__(self, runtime: Runtime, job_id: str) -> None:
@@ -65,7 +65,7 @@ class _Watched:
 def watch(runtime: Runtime, job_id: str) -> Iterator[tuple[str, Any]]:
     """Give what a job shows whenever it changes, until the job has ended."""
     runtime.store.check_may_wait()
-    watched = _Watched(runtime, job_id)
+    watched = _WatchedJob(runtime, job_id)
     try:
         over = False
         while not over:
@@ -78,7 +78,7 @@ def watch(runtime: Runtime, job_id: str) -> Iterator[tuple[str, Any]]:
 
 async def watch_aio(runtime: Runtime, job_id: str) -> AsyncIterator[tuple[str, Any]]:
     """Do the same without blocking the event loop."""
-    watched = _Watched(runtime, job_id)
+    watched = _WatchedJob(runtime, job_id)
     try:
         over = False
         while not over:

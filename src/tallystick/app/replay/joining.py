@@ -71,7 +71,7 @@ class Joining(NamedTuple):
         return self.group.child_id(self.job_id, index)
 
 
-class _Ended(NamedTuple):
+class _Joined(NamedTuple):
     """What the children of a group came to, by their index and in their order; some may have to come yet."""
 
     results: dict[int, Any]
@@ -94,7 +94,7 @@ async def join_async(
 ) -> tuple[Any, ...]:
     """Do the same in a task, beside which others may wait."""
     joining = _joining(context, children, wanted)
-    ended: _Ended | None = None
+    ended: _Joined | None = None
     if isinstance(joining.asked, Asked):
         # Nothing suspends the workflow while children are being spawned, or read.
         with context.busy(str(joining.group)):
@@ -269,9 +269,9 @@ def _shape(children: Sequence[Child[Any]], wanted: Wanted) -> GroupShape:
     return GroupShape(total, total - (total if enough is None else enough), wanted.fail_fast)
 
 
-def _ended(context: WorkflowContext, joining: Joining) -> _Ended:
+def _ended(context: WorkflowContext, joining: Joining) -> _Joined:
     """Read how every child has ended that counts."""
-    ended = _Ended({}, {})
+    ended = _Joined({}, {})
     for index, (child, row) in enumerate(_matched(context, joining, _read(context, joining))):
         if row.state == JobState.SUCCEEDED:
             value = child.codec().decode(row.result or "null", f"the result of {row.job_id}")
@@ -281,7 +281,7 @@ def _ended(context: WorkflowContext, joining: Joining) -> _Ended:
     return ended
 
 
-def _results(joining: Joining, ended: _Ended) -> tuple[Any, ...]:
+def _results(joining: Joining, ended: _Joined) -> tuple[Any, ...]:
     """Return what the children returned, or raise how they failed."""
     wanted = joining.wanted
     if wanted.return_exceptions:

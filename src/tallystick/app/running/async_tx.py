@@ -21,7 +21,7 @@ from tallystick.store.borrowing import too_long
 Parameters = Sequence[object] | Mapping[str, object]
 
 
-class _Call(NamedTuple):
+class _TxCall(NamedTuple):
     """One thing that the function wants of its transaction, and where it waits for the answer."""
 
     function: Callable[[Transaction], Any]
@@ -42,7 +42,7 @@ class AsyncTx:
 
     def __init__(self) -> None:
         """Begin; `serve` answers."""
-        self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[_TxCall | None] = queue.SimpleQueue()
         self._over = False
 
     async def execute(self, sql: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
@@ -61,7 +61,7 @@ class AsyncTx:
         if self._over:
             raise StoreMisused("this transaction has ended; use it only inside the function it was given to")
         answer: Future[Any] = Future()
-        self._calls.put(_Call(function, answer))
+        self._calls.put(_TxCall(function, answer))
         return await asyncio.wrap_future(answer)
 
     def serve(

@@ -179,7 +179,7 @@ def choose(
     `begun` are jobs that were claimed before, the longest waiting first. `lines` are those that were not, key
     by key, beginning behind the key that had the last turn.
     """
-    room = _Room(picture, owner)
+    room = _RoomLeft(picture, owner)
     found: list[Waiting] = []
     for job in begun:
         if len(found) == wanted or room.is_full:
@@ -196,7 +196,7 @@ def choose(
 
 
 def _round(
-    room: _Room, waiting: Iterable[tuple[str, Iterator[Waiting]]], found: list[Waiting], wanted: int
+    room: _RoomLeft, waiting: Iterable[tuple[str, Iterator[Waiting]]], found: list[Waiting], wanted: int
 ) -> list[tuple[str, Iterator[Waiting]]]:
     """Give each key one turn, and return the keys that may have another."""
     served = []
@@ -226,7 +226,7 @@ def book(picture: QueuePicture, claimed: Sequence[Waiting]) -> Booked:
     return Booked(turn, full)
 
 
-class _Room:
+class _RoomLeft:
     """The slots and tokens that are left, while jobs are chosen."""
 
     def __init__(self, picture: QueuePicture, owner: str) -> None:

@@ -33,13 +33,13 @@ def answer_text(result: str | None, error: str | None, row: str | None = None) -
     return f'{{"{name}":{text}}}' if row is None else f'{{"{name}":{text},"row":"{row}"}}'
 
 
-class _Answer(msgspec.Struct):
+class _AnswerForm(msgspec.Struct):
     value: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     error: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     row: str | None = None
 
 
-class _Told(msgspec.Struct):
+class _ErrorForm(msgspec.Struct):
     """What a remote worker says about an error."""
 
     details: dict[str, msgspec.Raw] | None = None
@@ -56,7 +56,7 @@ def failure(step: ProtocolStep) -> dict[str, object]:
     code = step.last_error_code or WITHDRAWN
     message = step.last_error_message or "the job was asked to end before a remote worker had the directive"
     about: dict[str, object] = {"type": code, "message": message, "code": code, "tries": step.attempt_no}
-    details = None if step.error is None else msgspec.json.decode(step.error, type=_Told).details
+    details = None if step.error is None else msgspec.json.decode(step.error, type=_ErrorForm).details
     return {"error": about if details is None else {**about, "fields": details}}
 
 
@@ -66,7 +66,7 @@ def ended(payload: str | None) -> Ended:
     >>> ended('{"value":7}'), ended('{"error":{"code":"BROKEN"}}')
     (Ended(result='7', error=None), Ended(result=None, error='{"code":"BROKEN"}'))
     """
-    said = msgspec.json.decode(payload or '{"value":null}', type=_Answer)
+    said = msgspec.json.decode(payload or '{"value":null}', type=_AnswerForm)
     if isinstance(said.error, msgspec.Raw):
         return Ended(None, bytes(said.error).decode())
     assert isinstance(said.value, msgspec.Raw), "a step ends with a value or an error"
@@ -75,4 +75,4 @@ def ended(payload: str | None) -> Ended:
 
 def printed(payload: str | None) -> str | None:
     """Return the fingerprint that a message carries of the key of its effect; older ones carry none."""
-    return msgspec.json.decode(payload or '{"value":null}', type=_Answer).row
+    return msgspec.json.decode(payload or '{"value":null}', type=_AnswerForm).row

@@ -29,7 +29,7 @@ _FILTERS = "--where, --tag, --older, --since, --until or --everything"
 _DONE = {"cancel": "cancelled", "pause": "paused", "resume": "resumed", "retry": "retried"}
 
 
-class _Asked(NamedTuple):
+class _Filter(NamedTuple):
     """What the options ask for: conditions by their names, and times as they were written."""
 
     states: list[str]
@@ -111,7 +111,7 @@ def speak_to_many(
     return True
 
 
-def _wanted(asked: _Asked, tenant: str | None, tally: Tally) -> Which:
+def _wanted(asked: _Filter, tenant: str | None, tally: Tally) -> Which:
     """Return what was asked for, of one tenant, or of all of them."""
     if tenant != ALL_TENANTS and asked.is_plain:
         about: Which = {"tenant": TENANT if tenant is None else tenant}
@@ -123,7 +123,7 @@ def _wanted(asked: _Asked, tenant: str | None, tally: Tally) -> Which:
     return {"search": _search(asked, tenant, tally), "states": asked.states or list(JobState)}
 
 
-def _search(asked: _Asked, tenant: str | None, tally: Tally) -> JobSearch:
+def _search(asked: _Filter, tenant: str | None, tally: Tally) -> JobSearch:
     runtime = tally.runtime()
     # A search ends before its instant, and a job of that age is old enough.
     older = None if asked.older is None else runtime.clock.wall_ms() - duration_ms(asked.older) + 1
@@ -144,7 +144,7 @@ def _search(asked: _Asked, tenant: str | None, tally: Tally) -> JobSearch:
     )
 
 
-def _asked(which: dict[str, Any]) -> _Asked | None:
+def _asked(which: dict[str, Any]) -> _Filter | None:
     """Return what the options ask for; None if there is none of them."""
     states: list[str] = []
     where: dict[str, str] = {}
@@ -168,7 +168,9 @@ def _asked(which: dict[str, Any]) -> _Asked | None:
     has_filter = bool(states or where or any(option is not None for option in options))
     if which["everything"] and has_filter:
         raise click.UsageError("--everything is all jobs of the tenant: leave it out, or the other filters.")
-    return _Asked(states, where, *options, which["everything"]) if has_filter or which["everything"] else None
+    return (
+        _Filter(states, where, *options, which["everything"]) if has_filter or which["everything"] else None
+    )
 
 
 def _confirmed(verb: str, found: int) -> bool:

@@ -35,10 +35,10 @@ def progress(*, quiet: bool) -> Iterator[Listener]:
     from rich.live import Live
 
     with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
-        yield _Page(live)
+        yield _RedrawnPage(live)
 
 
-class _Page:
+class _RedrawnPage:
     """A listener that redraws a page."""
 
     def __init__(self, live: Live) -> None:

@@ -211,7 +211,7 @@ class Watch:
             self._reporter.event(kind, text, job_id=fence.job_id, workflow=name, attempt=fence.attempt)
 
 
-class _Relay(logging.Handler):
+class _LogReporter(logging.Handler):
     """Turns what the worker logs into events; what it logs about jobs the observers have told."""
 
     def __init__(self, reporter: WorkReporter) -> None:
@@ -231,7 +231,7 @@ class _Relay(logging.Handler):
 def told_by_log(reporter: WorkReporter, *, always: bool = False) -> Iterator[None]:
     """Say what the worker logs, unless the user's module has set up logging of its own."""
     log = logging.getLogger("tallystick")
-    relay = _Relay(reporter)
+    relay = _LogReporter(reporter)
     if always or (not logging.getLogger().handlers and not log.handlers):
         log.addHandler(relay)
     try:

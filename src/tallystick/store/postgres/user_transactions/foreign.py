@@ -46,7 +46,7 @@ class ForeignTransaction:
 
     def apply(self, bundle: Bundle) -> Outcome:
         """Write one of our bundles: durable when the user commits, gone when the user rolls back."""
-        return apply_within(_Talk(self._connection), bundle, self._address, self._times())
+        return apply_within(_ForeignTalk(self._connection), bundle, self._address, self._times())
 
 
 def apply_within(talk: Talk, bundle: Bundle, address: Address, times: Times) -> Outcome:
@@ -67,7 +67,7 @@ def check_carries(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[
         raise BadInput("this connection speaks SQL_ASCII; let it SET client_encoding = 'UTF8' first")
 
 
-class _Talk:
+class _ForeignTalk:
     """The user's connection, spoken to as our statements expect it, whatever its factories."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
