@@ -7,13 +7,12 @@ from collections.abc import Awaitable, Callable, Iterable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tallystick.app.remote.api_keys import Keyring
-from tallystick.core.limits import check_size
 from tallystick.core.remote.keys import ALL_TENANTS, SCOPES, WORK
 from tallystick.dashboard import static_files
 from tallystick.dashboard.layers import Headed, Readable
@@ -22,8 +21,8 @@ from tallystick.dashboard.pages.table import PLACES, Place
 from tallystick.dashboard.rendering import Renderer, packed
 from tallystick.dashboard.sessions import SESSION_SECONDS, Sessions
 from tallystick.dashboard.visits import FORM_BYTES_MAX, Visit, read_form
-from tallystick.errors import NoSuchRoute, NotAllowed, RequestTooSlow, TallyError, WrongMediaType
-from tallystick.http.calls import BODY_SECONDS
+from tallystick.errors import NoSuchRoute, NotAllowed, TallyError
+from tallystick.http.calls import read_some
 from tallystick.http.guard import LOOPBACK_NAMES, Guard
 from tallystick.http.news import News
 
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from tallystick.app.api.tally import Tally
 
 COOKIE: Final = "tallystick_session"
-_FORM: Final = "application/x-www-form-urlencoded"
 
 
 class Dashboard:
@@ -184,18 +182,10 @@ def dashboard_app(
 
 
 async def _read(request: Request) -> bytes:
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
-        raise WrongMediaType("a form is sent as application/x-www-form-urlencoded")
-    parts, size = [], 0
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            async for part in request.stream():
-                size += len(part)
-                check_size("form", size, FORM_BYTES_MAX)
-                parts.append(part)
-    except (TimeoutError, ClientDisconnect):
-        raise RequestTooSlow from None
-    return b"".join(parts)
+    body, refused = await read_some(request, FORM_BYTES_MAX, is_form=True)
+    if refused is not None:
+        raise refused
+    return body
 
 
 def _base(request: Request) -> str:

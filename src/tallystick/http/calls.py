@@ -25,6 +25,8 @@ from tallystick.errors import (
 F = TypeVar("F", bound=msgspec.Struct)
 BODY_SECONDS: Final = 20.0
 _BEARER: Final = "bearer "
+_JSON: Final = "application/json"
+_FORM: Final = "application/x-www-form-urlencoded"
 
 
 class Call(NamedTuple):
@@ -114,7 +116,9 @@ async def read_body(request: Request, bytes_max: int) -> bytes:
     return body
 
 
-async def read_some(request: Request, bytes_max: int) -> tuple[bytes, TallyError | None]:
+async def read_some(
+    request: Request, bytes_max: int, *, is_form: bool = False
+) -> tuple[bytes, TallyError | None]:
     """Return what came of a body, no more than may come, and why it is refused, if it is."""
     parts, size = [], 0
     try:
@@ -122,9 +126,9 @@ async def read_some(request: Request, bytes_max: int) -> tuple[bytes, TallyError
             async for part in request.stream():
                 parts.append(part[: bytes_max - size])
                 size += len(part)
-                check_size("body", size, bytes_max)
-        if size:
-            _check_type(request)
+                check_size("form" if is_form else "body", size, bytes_max)
+        if is_form or size:
+            _check_type(request, _FORM if is_form else _JSON)
     except TimeoutError:
         return b"".join(parts), RequestTooSlow()
     except ClientDisconnect:
@@ -135,13 +139,12 @@ async def read_some(request: Request, bytes_max: int) -> tuple[bytes, TallyError
     return b"".join(parts), None
 
 
-def _check_type(request: Request) -> None:
+def _check_type(request: Request, wanted: str) -> None:
     kind, _, parameter = request.headers.get("content-type", "").lower().partition(";")
     charset = parameter.strip().removeprefix("charset=").strip('"')
-    if kind.strip() != "application/json" or charset not in ("", "utf-8", "utf8"):
-        raise WrongMediaType
-    if request.headers.get("content-encoding", "identity").lower() != "identity":
-        raise WrongMediaType
+    encoding = request.headers.get("content-encoding", "identity").lower()
+    if kind.strip() != wanted or charset not in ("", "utf-8", "utf8") or encoding != "identity":
+        raise WrongMediaType(f"the body of this request has to be {wanted}, in UTF-8 and not compressed")
 
 
 def _is_list(field: msgspec.structs.FieldInfo) -> bool:

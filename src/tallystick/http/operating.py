@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 
 from tallystick.app.asking.many import Which, matching, reachable, tell_many
 from tallystick.app.scheduling.plans import ScheduleView
-from tallystick.app.scheduling.queues import Queued, QueueView
-from tallystick.app.scheduling.schedules import Scheduled
+from tallystick.app.scheduling.queues import QueueView
 from tallystick.core.limits import check_storable
 from tallystick.core.schedules.timetable import instant_ms
 from tallystick.core.watching.searching import EffectSearch, JobSearch
@@ -39,6 +38,11 @@ from tallystick.http.jobs import find
 from tallystick.http.shown import EffectsPage, effect_shown, job_shown
 from tallystick.store.api import Queues, Schedules, searched
 
+if TYPE_CHECKING:
+    from tallystick.app.api.tally import Tally
+
+V = TypeVar("V")
+Says: TypeAlias = Callable[..., Awaitable[V]]
 Answer = tuple[int, object]
 Handler = Callable[[Api, Call], Awaitable[Answer]]
 
@@ -109,37 +113,10 @@ async def set_queue(api: Api, call: Call) -> Answer:
     return 200, _queue(await api.app.queues.set_aio(call.text("queue"), by=call.who, **limits))
 
 
-def _to_queue(name: str, does: Callable[[Queued], Callable[..., Awaitable[QueueView]]]) -> Handler:
-    async def say(api: Api, call: Call) -> Answer:
-        call.form(Nothing)
-        return 200, _queue(await does(api.app.queues)(call.text("queue"), by=call.who))
-
-    say.__name__ = name
-    return say
-
-
-pause_queue = _to_queue("pause_queue", lambda queues: queues.pause_aio)
-resume_queue = _to_queue("resume_queue", lambda queues: queues.resume_aio)
-reset_queue = _to_queue("reset_queue", lambda queues: queues.reset_aio)
-
-
 async def schedules(api: Api, _call: Call) -> Answer:
     """List the schedules."""
     views = await api.app.schedules.all_aio() if isinstance(api.runtime.store, Schedules) else []
     return 200, SchedulesPage([_schedule(view) for view in views])
-
-
-def _to_schedule(name: str, does: Callable[[Scheduled], Callable[..., Awaitable[ScheduleView]]]) -> Handler:
-    async def say(api: Api, call: Call) -> Answer:
-        call.form(Nothing)
-        return 200, _schedule(await does(api.app.schedules)(call.text("schedule"), by=call.who))
-
-    say.__name__ = name
-    return say
-
-
-pause_schedule = _to_schedule("pause_schedule", lambda schedules: schedules.pause_aio)
-resume_schedule = _to_schedule("resume_schedule", lambda schedules: schedules.resume_aio)
 
 
 async def trigger(api: Api, call: Call) -> Answer:
@@ -184,3 +161,21 @@ def _schedule(view: ScheduleView) -> ScheduleShown:
 
 def _text(at: datetime | None) -> str | None:
     return None if at is None else at.isoformat()
+
+
+def _saying(kind: str, verb: str, does: Callable[[Tally], Says[V]], shown: Callable[[V], object]) -> Handler:
+    """Return the handler of a word that needs no form, said to one queue or schedule."""
+
+    async def say(api: Api, call: Call) -> Answer:
+        call.form(Nothing)
+        return 200, shown(await does(api.app)(call.text(kind), by=call.who))
+
+    say.__name__ = f"{verb}_{kind}"
+    return say
+
+
+pause_queue = _saying("queue", "pause", lambda app: app.queues.pause_aio, _queue)
+resume_queue = _saying("queue", "resume", lambda app: app.queues.resume_aio, _queue)
+reset_queue = _saying("queue", "reset", lambda app: app.queues.reset_aio, _queue)
+pause_schedule = _saying("schedule", "pause", lambda app: app.schedules.pause_aio, _schedule)
+resume_schedule = _saying("schedule", "resume", lambda app: app.schedules.resume_aio, _schedule)

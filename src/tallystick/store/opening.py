@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, parse_qsl, urlsplit
@@ -107,7 +107,7 @@ def check_address(url: object) -> None:
         raise _no_address(url, error) from None
 
 
-def check_keeps(url: str, **declared: Collection[object]) -> None:
+def check_keeps(url: str, declared: Mapping[str, Collection[object]]) -> None:
     """Refuse a store that does not keep what a program declares, and say which ones do."""
     found = [what for what, names in declared.items() if names]
     if found and url.startswith("azure:"):

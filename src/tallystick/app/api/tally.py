@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
@@ -158,14 +158,14 @@ class Tally(
     def _check_store(self, url: str) -> None:
         """Refuse a store that cannot carry what was declared here."""
         check_address(url)
-        check_keeps(
-            url,
-            workflows=self._workflows,
-            effects=self._effects,
-            schedules=self._schedules,
-            queues=self._queues,
-            **{"removals (keep=)": [] if self._keep_ms is None else [self._keep_ms]},
-        )
+        declared: dict[str, Collection[object]] = {
+            "workflows": self._workflows,
+            "effects": self._effects,
+            "schedules": self._schedules,
+            "queues": self._queues,
+            "removals (keep=)": [] if self._keep_ms is None else [self._keep_ms],
+        }
+        check_keeps(url, declared)
         for name, function in self._txs.items() if url.startswith("sqlite:") else ():
             if why := why_not_on_sqlite(function):
                 raise BadInput(f"{name} cannot run on SQLite: {why}, or use PostgreSQL", step=name)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from tallystick.app.api.control import act_on
+from tallystick.app.api.control import act_on, noted
 from tallystick.app.replay.context import refuse_inside
 from tallystick.app.running.twins import twin_of
 from tallystick.core.limits import PAGE_ROWS_MAX, check_name
@@ -129,7 +129,7 @@ class Queued:
             if row is None or row == seen:
                 return
             saved = SaveQueue(row, None if seen is None else seen.rev)
-            (outcome,) = runtime.committer.call_all([(*act, saved)])
+            (outcome,) = runtime.committer.call_all([noted((saved,), act, store)])
             if outcome is None:
                 runtime.poke()
                 return

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from tallystick.app.api.control import act_on
+from tallystick.app.api.control import act_on, noted
 from tallystick.app.api.job import Job
 from tallystick.app.api.retrying import Duration
 from tallystick.app.api.submittable import Submittable
@@ -124,7 +124,7 @@ class Scheduled:
         key = f"schedule:{schedule_id}:trigger:{runtime.ids.new()}"
         job = clockwork.job_of(row, self._runtime().store.now(), key)
         act = act_on(About.SCHEDULE, schedule_id, "trigger", by, f"job {job.job.job_id}")
-        runtime.committer.call((*act, job))
+        runtime.committer.call(noted((job,), act, runtime.store))
         return self._job(job.job.job_id, created=True)
 
     trigger_aio = twin_of(trigger)
@@ -204,7 +204,8 @@ class Scheduled:
         raise ScheduleChanged(schedule_id=schedule_id)
 
     def _wrote(self, request: Primitive, act: tuple[NoteAct, ...]) -> bool:
-        (outcome,) = self._runtime().committer.call_all([(*act, request)])
+        runtime = self._runtime()
+        (outcome,) = runtime.committer.call_all([noted((request,), act, runtime.store)])
         if isinstance(outcome, BaseException) and not isinstance(outcome, ScheduleChanged):
             raise outcome
         return outcome is None
