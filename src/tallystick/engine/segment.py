@@ -389,7 +389,7 @@ class Segment:
         claimed, at = self.claimed, self._clock.wall_ms()
         ledger = _AT_ONCE if not self.failed_tries else recorded(self.tries(name, occurrence) + 1)
         if ledger is None:
-            raise LedgerCeiling(f"{name}#{occurrence} was tried as often as its ledger can count")
+            raise LedgerCeiling(f"{name}#{occurrence} was tried as often as can be counted")
         place = (self.fence, claimed.chain, claimed.dimension, name, occurrence)
         return make(RecordStep, (*place, kind, state, ledger, *came, notes, at, began))
 

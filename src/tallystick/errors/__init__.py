@@ -8,7 +8,7 @@ TallyError                    root.py
 ├── StateTransitionError      a move that the lifecycle does not list
 ├── LedgerError
 │   ├── LedgerCorrupt         digits that no history can have written
-│   └── LedgerCeiling         a counter is full; the next entry must escalate
+│   └── LedgerCeiling         a part of a job was entered as often as can be counted
 ├── SemaphoreUnderflow        more obligations closed than were open
 │                             values.py
 ├── BadInput                  a value that cannot be accepted as it is

@@ -156,7 +156,7 @@ class ScheduleChanged(TallyError):
 
 
 class NoSuchQueue(NotFound):
-    """There is no queue of that name that a program declares or a person has set."""
+    """This queue has no limits: no program declares any, and no person has set any."""
 
     code = "NO_SUCH_QUEUE"
 

@@ -61,13 +61,13 @@ class LedgerCorrupt(LedgerError):
 
 
 class LedgerCeiling(LedgerError):
-    """A counter of the ledger is full; the activity must fail fast and escalate."""
+    """A part of this job was entered as often as can be counted; the job fails."""
 
     code = "LEDGER_CEILING"
 
 
 class SemaphoreUnderflow(TallyError):
-    """The semaphore would fall below zero; nothing was written."""
+    """More was answered than was open; nothing was written."""
 
     code = "SEMAPHORE_UNDERFLOW"
     http_status = 409

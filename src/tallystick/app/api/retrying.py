@@ -40,7 +40,7 @@ class Retry:
             raise BadInput(f"on is a list of error classes: write on=[{on.__name__}]")
         if tries > TRIES_MAX:
             raise BadInput(
-                f"a step is tried at most {TRIES_MAX} times, not {tries}; its ledger counts no more"
+                f"a step is tried at most {TRIES_MAX} times, not {tries}: no more can be counted"
             )
         self.policy: Final = RetryPolicy(
             attempts_max=tries,

@@ -146,7 +146,7 @@ class Submittable(Generic[P, R_co]):
         if self._options.idempotency_key is None:
             raise BadInput(f"{verb} needs a key: write {self.name}.opts(idempotency_key=...).{verb}(...)")
         if self._options.within is not None:
-            raise BadInput(f"{verb} has a bundle of its own: leave within= out")
+            raise BadInput(f"{verb} is written by itself: leave within= out")
 
     def _signalled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Submission:
         submission = self.submission(args, kwargs)

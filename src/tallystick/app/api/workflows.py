@@ -89,7 +89,7 @@ class _CallableWorkflow(Submittable[P, R_co]):
         try:
             if context.segment.claimed.dimension + 2 > LEG2_ENTRIES_MAX:
                 raise LedgerCeiling(
-                    f"job {context.segment.job_id} has turned as often as its ledger can count"
+                    f"job {context.segment.job_id} has called again() as often as can be counted"
                 )
             payload = self._spec.signature.encode(*again.arguments)
             check_text("arguments of the next turn", payload, PAYLOAD_BYTES_MAX)

@@ -126,5 +126,5 @@ def stale(fence: Fence) -> Refusal:
 def full(job_id: str, name: str) -> Refusal:
     """Return the refusal of an entry that no digit can count: the job is to fail, its ledger stays."""
     return Refusal(
-        LedgerCeiling(f"{name} of job {job_id} was entered as often as its ledger can count", job_id=job_id)
+        LedgerCeiling(f"{name} of job {job_id} was entered as often as can be counted", job_id=job_id)
     )

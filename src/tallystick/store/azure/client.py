@@ -293,7 +293,7 @@ class Client:
 def _refusal(request: Request, status: int | None, code: str) -> Reply:
     """Return what an error of the service says as an answer; raise if the request cannot be answered."""
     if code == "TableNotFound":
-        raise StoreMissing("there are no tables of ours there")
+        raise StoreMissing("there are no tables of Tallystick there")
     if status == HTTPStatus.NOT_FOUND and isinstance(request, Get):
         return None
     refused = None if status is None else _REFUSALS.get(status)

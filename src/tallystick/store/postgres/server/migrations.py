@@ -30,7 +30,7 @@ def migrate(connection: AnsweringConnection, address: Address, *, create: bool) 
             return
         if not found and not create:
             raise StoreMissing(
-                f"{address.url} has no books of ours yet; submit a job or start a worker to create them",
+                f"{address.url} has no jobs of Tallystick yet; submit a job or start a worker to create them",
                 url=address.url,
                 path=address.url,
             )
