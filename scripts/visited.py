@@ -18,7 +18,7 @@ from tallystick import Tally, wait
 
 PACKAGE = str(Path(tallystick.__file__).parent)
 # A turn of a worker that has nothing to do may fall into the count, so the least of some is taken.
-TIMES = 5
+TIMES = 25
 PATIENCE_SECONDS = 30
 
 

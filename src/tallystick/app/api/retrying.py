@@ -39,9 +39,7 @@ class Retry:
         if isinstance(on, type):
             raise BadInput(f"on is a list of error classes: write on=[{on.__name__}]")
         if tries > TRIES_MAX:
-            raise BadInput(
-                f"a step is tried at most {TRIES_MAX} times, not {tries}: no more can be counted"
-            )
+            raise BadInput(f"a step is tried at most {TRIES_MAX} times, not {tries}: no more can be counted")
         self.policy: Final = RetryPolicy(
             attempts_max=tries,
             base_ms=duration_ms(first),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import binascii
 from typing import Final, TypeGuard
 
-_BEGIN: Final = '{"$sealed":"'
+SEALED_BEGIN: Final = '{"$sealed":"'
 _END: Final = '"}'
 
 SEALED_WHY: Final = "give Tally(payload_codec=...) the codec and key by which it was stored"
@@ -18,7 +18,7 @@ def is_sealed(text: object) -> TypeGuard[str]:
     >>> is_sealed(sealed(b"secret")), is_sealed('{"a":1}'), is_sealed(None)
     (True, False, False)
     """
-    return isinstance(text, str) and text.startswith(_BEGIN)
+    return isinstance(text, str) and text.startswith(SEALED_BEGIN)
 
 
 def sealed(token: bytes) -> str:
@@ -27,7 +27,7 @@ def sealed(token: bytes) -> str:
     >>> sealed(b"secret")
     '{"$sealed":"c2VjcmV0"}'
     """
-    return f"{_BEGIN}{binascii.b2a_base64(token, newline=False).decode()}{_END}"
+    return f"{SEALED_BEGIN}{binascii.b2a_base64(token, newline=False).decode()}{_END}"
 
 
 def token_of(text: str) -> bytes:
@@ -38,4 +38,4 @@ def token_of(text: str) -> bytes:
     """
     if not text.endswith(_END):
         raise ValueError("a sealed text without its end")
-    return binascii.a2b_base64(text[len(_BEGIN) : -len(_END)], strict_mode=True)
+    return binascii.a2b_base64(text[len(SEALED_BEGIN) : -len(_END)], strict_mode=True)
