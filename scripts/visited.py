@@ -17,7 +17,7 @@ import tallystick
 from tallystick import Tally, wait
 
 PACKAGE = str(Path(tallystick.__file__).parent)
-# A turn of a worker that has nothing to do may fall into the count, so the least of some is taken.
+# A turn of a thread that has nothing to do with it may fall into a count: what counts is visited every time.
 TIMES = 25
 PATIENCE_SECONDS = 30
 
@@ -114,7 +114,7 @@ def main(url: str) -> None:
         for name, act in acts.items():
             for _ in range(TIMES):
                 act()
-            tell(f"{name} on {url.partition(':')[0]}", min(found, key=len))
+            tell(f"{name} on {url.partition(':')[0]}", set.intersection(*found))
             found.clear()
     app.close()
 
