@@ -28,12 +28,12 @@ def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[s
         told.append(served)
         ready.set()
 
-    class Kept(serving._Server):
+    class Kept(serving._HttpServer):
         def __init__(self, *about: object) -> None:
             super().__init__(*about)  # type: ignore[arg-type]  # as it is
             servers.append(self)
 
-    monkeypatch.setattr(serving, "_Server", Kept)
+    monkeypatch.setattr(serving, "_HttpServer", Kept)
     options = {"bind": "127.0.0.1:0", "hosts": (), "in_flight_max": 100, "announce": announce}
     thread = threading.Thread(target=serving.serve, args=(app,), kwargs=options)
     thread.start()
