@@ -60,6 +60,7 @@ test-browser: setup ## the dashboard in chromium, which it installs; pictures ar
 test-long: setup ## what takes an hour: sweeps, chaos, power loss, the whole model, a soak
 	-@scripts/prometheus
 	-@scripts/deployment
+	-@scripts/image
 	@$(PY) -m pytest -n 2 --share -m long --timeout=3600
 	@$(PY) -m tests.model
 	@$(MAKE) --no-print-directory crash SECONDS=$(LONG_SECONDS)

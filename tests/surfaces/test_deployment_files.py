@@ -1,4 +1,4 @@
-"""systemd takes the unit of the guide, and the schemas of Kubernetes take its manifests."""
+"""systemd takes the unit, schemas of Kubernetes take the manifests, types of Grafana take the dashboard."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ ROOT = Path(__file__).parents[2]
 OPERATIONS = ROOT / "docs" / "operations"
 ANALYZE = Path("/usr/bin/systemd-analyze")
 VALIDATE = ROOT / ".tools" / "deployment" / "bin" / "kubernetes-validate"
+PACKAGES = ROOT / ".tools" / "deployment" / "node_modules"
+DASHBOARD = PACKAGES / "@grafana" / "schema" / "dist" / "types" / "raw" / "dashboard" / "x" / "types.gen"
+STRICT = ("--noEmit", "--strict", "--skipLibCheck", "--module", "esnext", "--moduleResolution", "bundler")
 PATIENCE = 60
 
 pytestmark = pytest.mark.long
@@ -52,3 +55,20 @@ def test_kubernetes_takes_the_manifests_as_they_are_and_not_with_a_slip(tmp_path
     code, said = said_by(VALIDATE, "--strict", str(slip))
     assert code != 0
     assert "periodSecond" in said
+
+
+def judged(folder: Path, dashboard: str) -> tuple[int, str]:
+    """Return what the types of Grafana say of a dashboard, which know each of its fields by name."""
+    page = folder / "dashboard.ts"
+    page.write_text(
+        f"import type {{ Dashboard }} from {str(DASHBOARD)!r};\nexport const d: Dashboard = {dashboard};\n"
+    )
+    return said_by(PACKAGES / ".bin" / "tsc", *STRICT, str(page))
+
+
+def test_grafana_knows_every_field_of_the_dashboard_and_not_a_slip(tmp_path: Path):
+    text = (OPERATIONS / "grafana.json").read_text("utf-8")
+    assert judged(tmp_path, text) == (0, "")
+    code, said = judged(tmp_path, text.replace('"unit"', '"unti"', 1))
+    assert code != 0
+    assert "'\"unti\"' does not exist in type 'FieldConfig'" in said
