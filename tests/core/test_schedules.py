@@ -145,6 +145,29 @@ def test_jitter_moves_when_a_tick_is_due_and_is_the_same_for_everybody():
     assert schedule.next_at == HOUR
 
 
+@pytest.mark.parametrize("missed", ["skip", "last", "all"])
+def test_jitter_that_is_longer_than_the_time_between_two_ticks_loses_none_and_keeps_their_order(missed):
+    schedule, fired = row("every 1m", missed=missed, jitter_ms=10 * MINUTE), []
+    for now in range(0, HOUR, 1_000):
+        verdict = decide(schedule, now)
+        if isinstance(verdict, Fire):
+            fired += verdict.ticks
+            schedule = ticked(schedule, verdict.ticks[-1], "job")
+        else:
+            assert verdict == NotDue()
+    assert fired == [n * MINUTE for n in range(1, len(fired) + 1)]
+    assert len(fired) >= 58
+    late = decide(schedule, 30 * HOUR + 1)
+    assert (
+        late
+        == {
+            "skip": PassBy(30 * HOUR - MINUTE),
+            "last": PassBy(30 * HOUR - MINUTE),
+            "all": HoldSchedule(late.reason if isinstance(late, HoldSchedule) else ""),
+        }[missed]
+    )
+
+
 def test_a_pause_waits_and_its_ticks_are_not_made_up_for():
     schedule = paused(row(), "ada")
     assert schedule.due_at is None

@@ -25,6 +25,7 @@ from tallystick.core.schedules.verbs import (
     decide,
     decide_overlap,
     held,
+    hurried,
     key_of,
     moved,
     never_ran,
@@ -121,9 +122,11 @@ class Clockwork:
     ) -> Schedule | None:
         """Put a plan in force; return None if there is more to do before."""
         now, seen = self._store.now(), self._store.schedule(schedule_id)
-        if seen is not None and seen.plan != plan and not isinstance(decide(seen, now), NotDue):
-            self._act([seen], now)
-            return None
+        if seen is not None and seen.plan != plan:
+            owing = hurried(seen, plan, now)
+            if not isinstance(decide(owing, now), NotDue):
+                self._act([owing], now)
+                return None
         row = planned(seen, plan, now, schedule_id=schedule_id, declared=declared)
         if row is not None:
             request = SaveSchedule(row, None if seen is None else seen.rev)

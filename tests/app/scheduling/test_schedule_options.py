@@ -148,6 +148,23 @@ def test_a_change_by_hand_loses_no_tick_that_is_due(timed, clock, imports):
     assert check_store(timed) == []
 
 
+@pytest.mark.parametrize(
+    "change", [{"when": "every 2h", "jitter": "1h"}, {"when": "every 1h", "jitter": "0s"}], ids=str
+)
+def test_a_change_loses_no_tick_that_only_its_jitter_keeps_back(timed, clock, imports, change):
+    timed.schedules.add("b", imports, "every 1h", jitter="1h", missed="skip")
+    came = timed.schedules.get("b").next_at
+    clock.advance(round(came.timestamp() * 1000) - clock.wall_ms())
+    assert ms_to_next_tick(timed) > MINUTE
+    clock.advance(ms_to_next_tick(timed) - 1)
+    tick_schedules(timed)
+    assert made(timed, "b") == []
+    timed.schedules.add("b", imports, missed="skip", **change)
+    assert timed.schedules.get("b").last_at == came
+    assert len(made(timed, "b")) == 1
+    assert check_store(timed) == []
+
+
 @pytest.mark.parametrize(("missed", "count"), [("skip", 0), ("last", 1), ("all", 30)])
 def test_ticks_that_were_missed_before_a_change_are_made_up_for_as_planned(
     timed, clock, imports, missed, count

@@ -1,7 +1,8 @@
 """What becomes of a schedule: pure decisions, each a new row in the place of the one that was seen.
 
 Ticks are nominal instants. Jitter moves when a tick is due, never which tick it is, and follows from its
-name and instant, so every process agrees on it.
+name and instant, so every process agrees on it. No tick is due later than the instant of the next one: ticks
+keep their order, however long the jitter.
 """
 
 from __future__ import annotations
@@ -147,6 +148,18 @@ def planned(
     return moved(changed, following(read(plan.timetable), now))
 
 
+def hurried(schedule: Schedule, plan: SchedulePlan, now: int) -> Schedule:
+    """Return a schedule as a change of its plan meets it: its tick is due, if only jitter keeps it back.
+
+    The new plan begins behind now, or with another jitter, and would not know of it.
+    """
+    same = (schedule.timetable, schedule.jitter_ms) == (plan.timetable, plan.jitter_ms)
+    if same or None in (schedule.next_at, schedule.due_at) or schedule.waits_since is not None:
+        return schedule
+    come = (schedule.next_at or 0) <= now < (schedule.due_at or 0)
+    return schedule._replace(due_at=now) if come else schedule
+
+
 def never_ran(schedule: Schedule) -> str | None:
     """Return the one instant of a schedule that has passed without a job, as it is shown; else None."""
     table = read(schedule.timetable)
@@ -199,14 +212,18 @@ def _newest(schedule: Schedule, table: Timetable, now: int) -> int:
 
 
 def _first_in_time(schedule: Schedule, table: Timetable, now: int) -> int | None:
-    """Return the first tick that is not missed."""
-    tick = following(table, now - MISSED_MS - schedule.jitter_ms - 1)
+    """Return the first tick that is not missed; of those before a minute ago that can only be the last."""
+    tick = preceding(table, now - MISSED_MS)
     while tick is not None and now - _due_at(schedule, tick) > MISSED_MS:
         tick = following(table, tick)
     return tick
 
 
 def _due_at(schedule: Schedule, tick: int) -> int:
-    """Return when a tick is due: at its instant, and a part of the jitter later."""
+    """Return when a tick is due: at its instant, and a part of the jitter later, before the next one is."""
+    if not schedule.jitter_ms:
+        return tick
+    after = following(read(schedule.timetable), tick)
+    longest = schedule.jitter_ms if after is None else min(schedule.jitter_ms, after - tick)
     chance = zlib.crc32(f"{schedule.schedule_id}:{tick}".encode())
-    return tick + chance % (schedule.jitter_ms + 1)
+    return tick + chance % (longest + 1)
