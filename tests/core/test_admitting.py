@@ -57,6 +57,7 @@ class Life:
         self.running: dict[str, Slot] = {}
         self.held: dict[str, Slot] = {}
         self.began: list[tuple[int, str]] = []
+        self.served: str | None = None
         self._names = count(1)
 
     def submit(self, key: str) -> None:
@@ -70,7 +71,7 @@ class Life:
         slots = list({**self.held, **self.running}.values())
         picture = QueuePicture(self.limits, slots, self.turn, self.full_us, self.now_us)
         lines = (DueOfKey(key, list(self.fresh[key])) for key in ring)
-        found = choose(picture, list(self.woken), lines, wanted, owner)
+        found = choose(picture, list(self.woken), lines, wanted, owner, self.served)
         self.turn, charged = book(picture, found)
         self.full_us.update(charged)
         for job in found:
@@ -79,6 +80,7 @@ class Life:
                 self.began.append((self.now_us, job.limit_key))
             else:
                 self.woken.remove(job)
+            self.served = None if job.first else job.limit_key
             slot = Slot(job.job_id, job.limit_key, owner)
             self.running[job.job_id] = slot
             if self.limits.hold_slots:
@@ -163,3 +165,26 @@ def test_a_bucket_says_when_it_has_a_token(full_us: int, now_us: int, burst: int
     for ready_us in (0, at):
         left = tokens(spent(full_us, rate, burst, at, ready_us), rate, burst, at)
         assert left == tokens(full_us, rate, burst, at) - 1
+
+
+def waiting(*names: str, first: bool = True) -> list[Waiting]:
+    """Return jobs whose first letter is their key."""
+    return [Waiting(name, name[0], first, 0) for name in names]
+
+
+def test_behind_a_job_that_had_begun_one_of_another_key_begins_and_the_rest_as_always():
+    picture = QueuePicture(Limits(), [], QueueTurn(), {}, 0)
+    lines = [DueOfKey(key, waiting(f"{key}1", f"{key}2")) for key in "abc"]
+    begun = waiting("a7", "a8", first=False)
+    for served, wanted, expected in (
+        (None, 3, "a7 a8 a1"),
+        ("a", 1, "b1"),
+        ("a", 8, "b1 a7 a8 a1 c1 b2 a2 c2"),
+        ("b", 8, "a1 a7 a8 b1 c1 a2 b2 c2"),
+    ):
+        found = choose(picture, begun, lines, wanted, "w1", served)
+        assert " ".join(job.job_id for job in found) == expected
+    found = choose(picture, begun, lines[:1], 8, "w1", "a")
+    assert " ".join(job.job_id for job in found) == "a7 a8 a1 a2"
+    full = picture._replace(limits=Limits(concurrency=1), slots=[Slot("x", "x", "w2")])
+    assert choose(full, begun, lines, 8, "w1", "a") == []

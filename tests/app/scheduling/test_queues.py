@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from tallystick import Tally, wait
-from tallystick.errors import BadInput, DuplicateHandler, NoSuchQueue, SlotsAreHeld
+from tallystick import Tally, sleep, wait
+from tallystick.errors import BadInput, DuplicateHandler, NoSuchQueue
 from tallystick.testing.stepping import check_books
 from tests.patience import wait_until
 
@@ -201,6 +201,37 @@ def test_keys_take_turns(timed, hand):
     assert order == ["acme0", "zeta0", "none0", "acme1", "acme2", "acme3"]
 
 
+def test_a_key_whose_jobs_are_all_woken_keeps_no_other_from_its_turn(timed, clock, hand):
+    """What has begun goes first, and not twice in a row before a job of another key."""
+    said = []
+
+    @timed.step
+    def note(word: str) -> None:
+        said.append(word)
+
+    @timed.workflow(queue="emails")
+    def mail(name: str) -> None:
+        note(f"{name} begins")
+        sleep("10m")
+        note(f"{name} goes on")
+
+    timed.queue("emails", concurrency=1)
+    timed.declare_queues()
+    hand.queues = ("emails",)
+    for _ in range(5):
+        mail.opts(limit_key="acme").submit("acme")
+    hand.work_all()
+    clock.advance(600_000)
+    said.clear()
+    for key in ("acme", "young", "zeta"):
+        mail.opts(limit_key=key).submit(key)
+    mail.submit("none")
+    hand.work_all()
+    others = ["young begins", "zeta begins", "none begins"]
+    assert said[:6] == [word for other in others for word in ("acme goes on", other)]
+    assert said[6:] == ["acme goes on", "acme goes on", "acme begins"]
+
+
 def test_each_key_has_its_own_slots_and_rate(timed, clock, hand):
     order = []
 
@@ -242,44 +273,6 @@ def test_a_job_that_waits_gives_its_slot_to_another(timed, hand):
     hand.work_all()
     assert (first.result(), second.result()) == ("a1", "b2")
     assert check_books(timed) == []
-
-
-def test_a_queue_with_held_slots_keeps_them_while_its_jobs_wait(timed, hand):
-    @timed.workflow(queue="emails")
-    def mail(name: str) -> str:
-        return name + wait("go", str)
-
-    timed.queue("emails", concurrency=1, hold_slots=True)
-    timed.declare_queues()
-    hand.queues = ("emails",)
-    first, second = mail.submit("a"), mail.submit("b")
-    assert [hand.work(), hand.work()] == ["Await", "idle"]
-    assert timed.queues.get("emails").running == 1
-    first.send("go", "1")
-    assert [hand.work(), hand.work()] == ["EndJob", "Await"]
-    second.send("go", "2")
-    hand.work_all()
-    assert (first.result(), second.result()) == ("a1", "b2")
-
-
-def test_a_child_cannot_wait_for_the_slot_that_its_parent_holds(timed, hand):
-    @timed.workflow(queue="emails")
-    def child() -> int:
-        return 1
-
-    @timed.workflow(queue="emails")
-    def parent() -> str:
-        try:
-            return str(child.child().result())
-        except SlotsAreHeld as refused:
-            return refused.code
-
-    timed.queue("emails", concurrency=1, hold_slots=True)
-    timed.declare_queues()
-    hand.queues = ("emails",)
-    job = parent.submit()
-    hand.work_all()
-    assert job.result() == "SLOTS_ARE_HELD"
 
 
 def test_a_woken_job_pays_no_second_token(timed, clock, hand):

@@ -2,7 +2,8 @@
 
 A slot is a live lease, of a queue with `hold_slots` also a job that has begun and not ended. A token is spent
 by a job when it is claimed for the first time. Keys take turns, and jobs without a key are one more of them;
-what has begun goes before what has not, because it holds more than a place in a queue.
+what has begun goes before what has not, because it holds more than a place in a queue, but not twice before
+a job of another key that may begin.
 
 A claim comes a little later than its token. If a job waited for it, the next token does not come later for
 that, up to half of the time between two: so a rate is kept by workers that are late. No more than `burst`
@@ -13,7 +14,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from itertools import chain
+from typing import Final, NamedTuple, TypeAlias
 
 from tallystick.core.queues.rows import Limits, QueueTurn, interval_us
 
@@ -74,6 +76,9 @@ class DueOfKey(NamedTuple):
 
     limit_key: str
     jobs: Iterable[Waiting]
+
+
+_Line: TypeAlias = tuple[str, Iterator[Waiting]]
 
 
 class Booked(NamedTuple):
@@ -172,22 +177,29 @@ def rest_ms(
 
 
 def choose(
-    picture: QueuePicture, begun: Iterable[Waiting], lines: Iterable[DueOfKey], wanted: int, owner: str
+    picture: QueuePicture,
+    begun: Iterable[Waiting],
+    lines: Iterable[DueOfKey],
+    wanted: int,
+    owner: str,
+    served: str | None = None,
 ) -> list[Waiting]:
     """Return the jobs that a worker may claim now, at most as many as it wants, in their order.
 
     `begun` are jobs that were claimed before, the longest waiting first. `lines` are those that were not, key
-    by key, beginning behind the key that had the last turn.
+    by key, beginning behind the key that had the last turn. `served` is the key of a job that had begun, if
+    such a one was claimed last: then one of another key may begin first. So a key whose many jobs are woken
+    keeps no other from its turn.
     """
     room = _RoomLeft(picture, owner)
     found: list[Waiting] = []
+    # Keys are looked for no further than they are wanted; those that had a turn may have another.
+    waiting = _begin_another(room, ((key, iter(jobs)) for key, jobs in lines), found, served)
     for job in begun:
         if len(found) == wanted or room.is_full:
             break
         if room.take(job):
             found.append(job)
-    # Keys are looked for no further than they are wanted; those that had a turn may have another.
-    waiting: Iterable[tuple[str, Iterator[Waiting]]] = ((key, iter(jobs)) for key, jobs in lines)
     while len(found) < wanted and not room.is_full:
         waiting = _round(room, waiting, found, wanted)
         if not waiting:
@@ -195,9 +207,24 @@ def choose(
     return found
 
 
-def _round(
-    room: _RoomLeft, waiting: Iterable[tuple[str, Iterator[Waiting]]], found: list[Waiting], wanted: int
-) -> list[tuple[str, Iterator[Waiting]]]:
+def _begin_another(
+    room: _RoomLeft, waiting: Iterator[_Line], found: list[Waiting], served: str | None
+) -> Iterable[_Line]:
+    """Let a job of another key than `served` begin, if that is one; return the keys that may have a turn."""
+    if served is None or room.is_full:
+        return waiting
+    passed: list[_Line] = []
+    for key, jobs in waiting:
+        if key == served:
+            passed.append((key, jobs))
+        elif room.has_room_for(key) and (job := next(jobs, None)) is not None and room.take(job):
+            found.append(job)
+            # That key comes last, and the one that was passed is next.
+            return chain(passed, waiting, [(key, jobs)])
+    return passed
+
+
+def _round(room: _RoomLeft, waiting: Iterable[_Line], found: list[Waiting], wanted: int) -> list[_Line]:
     """Give each key one turn, and return the keys that may have another."""
     served = []
     for key, jobs in waiting:

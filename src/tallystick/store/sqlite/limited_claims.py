@@ -51,7 +51,10 @@ def chosen(batch: SqliteBatch, queue: Managed, request: ClaimJobs, known: str, w
     search = _SqliteSearch(batch, queue, wanted, known)
     # What has begun spends no token, so it does not matter since when it waits.
     begun = (Waiting(job_id, key, bool(first), 0) for job_id, key, first in search.begun())
-    picked = choose(queue.picture, begun, search.lines(), wanted, request.owner)
+    walks = batch.walks
+    served = walks.served(queue.name)
+    picked = choose(queue.picture, begun, search.lines(), wanted, request.owner, served)
+    walks.note(queue.name, picked)
     return queue.take(picked, request.only)
 
 

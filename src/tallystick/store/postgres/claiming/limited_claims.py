@@ -52,7 +52,9 @@ def chosen(batch: PostgresBatch, queue: Managed, request: ClaimJobs, walks: Walk
     if queue.is_paused:
         return []
     search = _PostgresSearch(batch, queue, request, walks)
-    picked = choose(queue.picture, search.begun(), search.lines(), search.wanted, request.owner)
+    served = walks.served(queue.name)
+    picked = choose(queue.picture, search.begun(), search.lines(), search.wanted, request.owner, served)
+    walks.note(queue.name, picked)
     return queue.take(picked, request.only)
 
 

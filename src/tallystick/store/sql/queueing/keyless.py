@@ -9,8 +9,10 @@ process: when nothing is known, a look begins at the beginning.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
+
+from tallystick.core.queues.admitting import Waiting
 
 WINDOW: Final = 256
 """How many jobs one look goes past, at one priority."""
@@ -83,7 +85,24 @@ class Walk:
 
 
 class Walks(dict[tuple[str, int], Walk]):
-    """The walks of a process, by queue and priority."""
+    """The walks of a process, by queue and priority; and whose turn it was among the jobs that have begun."""
+
+    def __init__(self) -> None:
+        """Know of nothing."""
+        super().__init__()
+        self._served: dict[str, str] = {}
+
+    def served(self, queue: str) -> str | None:
+        """Return the key of a job that had begun, if such a one was claimed last."""
+        return self._served.get(queue)
+
+    def note(self, queue: str, chosen: Sequence[Waiting]) -> None:
+        """Remember of what was chosen the last job that had begun; if all begin now, that there is none."""
+        begun = [job.limit_key for job in chosen if not job.first]
+        if begun:
+            self._served[queue] = begun[-1]
+        elif chosen:
+            self._served.pop(queue, None)
 
     def __missing__(self, at: tuple[str, int]) -> Walk:
         """Begin one."""

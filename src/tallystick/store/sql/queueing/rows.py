@@ -25,6 +25,8 @@ def save_queue(batch: OpenTransaction, request: SaveQueue) -> None:
         batch.run("trim_buckets", (queue.queue, _ALL_US))
     # As many as there are: none may run now.
     batch.run("adopt_slots", (queue.queue,))
+    # Slots that waiting jobs hold are free when the queue holds none any more, or nothing would go on.
+    batch.run("set_holds", (queue.queue, int(queue.limits.hold_slots)))
 
 
 class QueueReads(ABC):
