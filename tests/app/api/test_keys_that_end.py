@@ -105,6 +105,34 @@ def test_of_debounced_submissions_the_newest_arguments_win_when_it_is_quiet(time
     assert check_books(timed) == []
 
 
+def test_a_debounced_job_that_has_waited_long_enough_keeps_its_place_in_a_queue_that_is_late(
+    timed, clock, hand
+):
+    order = []
+
+    @timed.workflow(queue="emails")
+    def mail(name: str) -> None:
+        order.append(name)
+
+    timed.queue("emails", rate="1/1h", order="fifo")
+    timed.declare_queues()
+    hand.queues = ("emails",)
+    mail.submit("first")
+    hand.work_all()
+    calm = mail.opts(idempotency_key="k", debounce="30s", max_wait="1m")
+    job = calm.submit("a")
+    clock.advance(70_000)
+    mail.submit("other")
+    for name in "bc":
+        clock.advance(10_000)
+        assert calm.submit(name).id == job.id
+    assert check_books(timed) == []
+    clock.advance(3_600_000)
+    hand.work_all()
+    assert order == ["first", "c"]
+    assert check_books(timed) == []
+
+
 def test_arguments_are_replaced_only_before_the_first_claim(timed, hand, waiting):
     held = waiting.opts(idempotency_key="k", replace=True)
     first = held.submit("a")

@@ -99,11 +99,14 @@ def decide_key(rule: KeyRule, handler: str, holder: KeyHolder) -> Keyed:
 
 
 def due_at(rule: KeyRule, holder: KeyHolder, ready_at: int | None, now: int) -> int | None:
-    """Return when a job is due whose arguments are replaced now."""
+    """Return when a job is due whose arguments are replaced now; one that is overdue keeps its place."""
     if rule.reuse != "debounce":
         return ready_at
     quiet = now + rule.quiet_ms
-    return quiet if rule.longest_ms is None else min(quiet, max(now, holder.created_at + rule.longest_ms))
+    if rule.longest_ms is None:
+        return quiet
+    latest = holder.created_at + rule.longest_ms
+    return min(quiet, latest) if now < latest else min(now, now if ready_at is None else ready_at)
 
 
 def replacement(holder: KeyHolder, payload: str, content_hash: str, due_in: int | None) -> str:
