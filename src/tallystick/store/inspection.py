@@ -11,7 +11,6 @@ from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from tallystick.core.audit.book import ActivityRow, AttemptRow, Book, Kept, StepRest, WholeJob
 from tallystick.core.audit.removals import ChainEnd, LogEnd, PrunedRow
-from tallystick.core.effects.doubts import AwaitedKey, StuckEffect
 from tallystick.core.effects.rows import EffectRow
 from tallystick.core.pictures import Message, Place
 from tallystick.core.remote.rows import OutboxLag, OutboxRow, ProtocolJob, ProtocolPicture, ProtocolStep
@@ -19,6 +18,7 @@ from tallystick.core.values import JobRow, OpenWait, OwedHook, StoredEvent
 from tallystick.core.watching.acts import ActRow
 from tallystick.core.watching.rows import DEPTH_MAX, Backlog, EndedCount, RunningJob, WorkerRow
 from tallystick.errors import BadInput
+from tallystick.store.open_effects import OpenEffectReads
 
 T = TypeVar("T")
 
@@ -79,7 +79,7 @@ class JobHead(NamedTuple):
     completed_at: int | None
 
 
-class Inspection(Protocol):
+class Inspection(OpenEffectReads, Protocol):
     """The reads of a check."""
 
     def at_once(self, ask: Callable[[Inspection], T]) -> T:
@@ -123,29 +123,6 @@ class Inspection(Protocol):
 
     def keys_of(self, job_id: str) -> list[EffectRow]:
         """Return the keys of the effects of a job."""
-        ...
-
-    def open_keys(self, job_id: str, *, limit: int) -> list[EffectRow]:
-        """Return the effects of a job that have not ended, in the order of their intents."""
-        ...
-
-    def awaited_keys(self, job_id: str, *, limit: int) -> list[AwaitedKey]:
-        """Return the open effects of other jobs whose keys steps of a job wait for."""
-        ...
-
-    def stuck_effects(self, tenant_id: str | None, *, until: int, limit: int) -> list[StuckEffect]:
-        """Return effects in doubt that no hold shows, by key; None for all tenants.
-
-        Only a person can answer for them and their job is not held for it, or their probe was due by `until`.
-        """
-        ...
-
-    def late_reports(self, job_id: str) -> list[tuple[int, str]]:
-        """Return what calls of effects of a job have said too late: when, and what."""
-        ...
-
-    def asked_at(self, job_id: str) -> int | None:
-        """Return when a person first asked a job to end; None if no act says so."""
         ...
 
     def kept_keys(self, *, after: str, limit: int) -> list[KeptKey]:

@@ -37,6 +37,9 @@ def known_of(row: EffectRow, now: int) -> str:
             return f"its call was to end by {clock_text(ends_at)}, and the next sweep of a worker sees to it"
         case Phase.RESTING:
             before = "nothing has happened so far" if row.doubt is None else row.doubt
+            if row.due_at is not None and row.due_at <= now:
+                since = clock_text(row.due_at)
+                return f"{before}; it may be called again since {since}, when its function comes back to it"
             return f"{before}; it may be called again from {clock_text(row.due_at)} on"
         case _:
             return f"{row.doubt or LOST}; {_answer_of(row, now)}"

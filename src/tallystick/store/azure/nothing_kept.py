@@ -93,7 +93,7 @@ class NothingKept:
     attempts = leases = hooks = _rows
     began = all_attempts = running_in_queues = _by_name
     # There are no effects.
-    keys_of = open_keys = awaited_keys = stuck_effects = late_reports = kept_keys = _rows
+    keys_of = open_keys = awaited_keys = stuck_effects = forgotten_effects = late_reports = kept_keys = _rows
     # There are no waits, groups, children and remote steps of workflows.
     activities = open_waits = open_remotes = remote_steps = _rows
     open_children = _by_name

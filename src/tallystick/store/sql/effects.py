@@ -60,6 +60,10 @@ class DoubtReads(ABC):
         rows = self.rows("stuck_effects", (tenant_id, until, LOOKED_MAX, limit))
         return [StuckEffect(EffectRow._make(row), state) for *row, state in rows]
 
+    def forgotten_effects(self, *, until: int, limit: int) -> list[EffectRow]:
+        """Return effects at rest to which the functions of their jobs have not come back."""
+        return [EffectRow._make(row) for row in self.rows("forgotten_effects", (until, LOOKED_MAX, limit))]
+
     def late_reports(self, job_id: str) -> list[tuple[int, str]]:
         """Return what calls of effects of a job have said too late: when, and what."""
         return [(at, report) for at, report in self.rows("late_reports", (job_id,))]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from tallystick import Key, Unknown
+from tallystick import Key, NotDone, Retry, Unknown, aio
 from tallystick.app.asking.unanswered import unanswered_effects
 from tallystick.cli.commands.books.doctor import as_data, examine
+from tallystick.core.effects.requests import RestEffect
 from tallystick.testing.stepping import ask_effects
+from tests.patience import PATIENCE_SECONDS
 
 MINUTE_MS = 60_000
 
@@ -117,3 +122,61 @@ def test_many_are_named_by_tenant_and_key_and_no_more_than_are_asked_for(timed, 
     assert keys(None, 9) == ["charge:2", "charge:3", "charge:1"]
     assert keys(None, 2) == ["charge:2", "charge:3"]
     assert (keys("a", 9), keys("b", 9), keys("c", 9)) == (["charge:2", "charge:3"], ["charge:1"], [])
+
+
+@pytest.fixture
+def rested(timed, monkeypatch):
+    """Set as soon as an effect rests."""
+    seen, store = threading.Event(), timed.runtime().store
+    apply = store.apply
+
+    def noted(bundles):
+        given = list(bundles)
+        outcomes = list(apply(given))
+        if any(isinstance(each, RestEffect) for bundle in given for each in bundle):
+            seen.set()
+        return outcomes
+
+    monkeypatch.setattr(store, "apply", noted)
+    return seen
+
+
+def test_an_effect_at_rest_whose_task_the_function_has_cancelled_is_named(timed, hand, clock, rested):
+    @timed.effect(key="charge:{order}", timeout="2s", retry=Retry(3, first="1m"))
+    def charge(key: Key, order: int) -> str:
+        raise NotDone("busy")
+
+    @timed.step
+    async def pack() -> bool:
+        return await asyncio.to_thread(rested.wait, PATIENCE_SECONDS)
+
+    @timed.workflow
+    async def flow(order: int) -> None:
+        charging = asyncio.create_task(charge.aio(order))
+        await pack()
+        charging.cancel()
+        with suppress(asyncio.CancelledError):
+            await charging
+        await aio.wait("go", bool)
+
+    job = flow.submit(7)
+    assert hand.work() == "Await"
+    assert "nothing has happened so far; it may be called again from" in job.why()
+    with timed.connect() as db:
+        ((due_at,),) = db.execute("select due_at from effect_keys")
+    clock.advance(due_at + 10 * MINUTE_MS - clock.wall_ms() - 1)
+    assert problems(timed) == []
+    clock.advance(1)
+    (problem,) = problems(timed)
+    assert problem.startswith(
+        f"job {job.id}: charge under the key 'charge:7' (0/charge#1) may be called again"
+    )
+    assert "has it cancelled the task of that call? The key is taken until the job ends" in problem
+    assert "when its function comes back to it" in job.why()
+    # Somebody or something else keeps it: that is what is said then.
+    job.pause("lunch")
+    assert problems(timed) == []
+    job.resume()
+    assert len(problems(timed)) == 1
+    job.cancel()
+    assert problems(timed) == []

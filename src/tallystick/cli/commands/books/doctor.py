@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import click
 
-from tallystick.app.asking.unanswered import Unanswered, unanswered_effects
+from tallystick.app.asking.unanswered import Unanswered, forgotten_effects, unanswered_effects
 from tallystick.cli.commands.books.standing_still import declared_schedules, held_schedules, standing_still
 from tallystick.cli.commands.books.undone import Undone, look
 from tallystick.cli.place import json_option, looking, url_option
@@ -58,6 +58,8 @@ class Examination(NamedTuple):
     unanswered: tuple[Unanswered, ...] = ()
     # Sentences about schedules that are held.
     schedules: tuple[str, ...] = ()
+    # And about effects at rest to which the function of their job does not come back.
+    forgotten: tuple[str, ...] = ()
 
     @property
     def problems(self) -> list[str]:
@@ -71,6 +73,9 @@ class Examination(NamedTuple):
             found.append("there are more held jobs")
         found += self.schedules
         found += self._unanswered()
+        found += self.forgotten[:_HELD_SHOWN]
+        if len(self.forgotten) > _HELD_SHOWN:
+            found.append("there are more effects to which their function does not come back")
         found += self._uncalled()
         found += [f"job {job_id}: {check}: {message}" for job_id, check, message in self.books.findings]
         if self.books.findings_total > len(self.books.findings):
@@ -166,8 +171,8 @@ def command(*, app: str | None, jobs_max: int, check_all: bool, url: str | None,
     The store is that of APP, of --url, or of the variable TALLY_URL. The exit code is 0 when all is well and
     6 when a person should look: a writer that is stopped or holds on, leases and deadlines that are over and
     that no worker acts on, workers that were not heard of, roles of workers that fail, held jobs and
-    schedules, effects in doubt for which no job is held, hooks that raise, books that do not balance.
-    Warnings do not change it.
+    schedules, effects in doubt for which no job is held, or to which their function does not come back, hooks
+    that raise, books that do not balance. Warnings do not change it.
     """
     with looking(app, url) as store:
         seen = examine(store, None if check_all else jobs_max, declared_schedules(app))
@@ -209,6 +214,7 @@ def examine(store: Store, jobs_max: int | None, schedules: frozenset[str] | None
         standing_still(store, schedules),
         tuple(unanswered_effects(store, None, _HELD_SHOWN + 1)),
         held_schedules(store),
+        tuple(forgotten_effects(store, _HELD_SHOWN + 1)),
     )
     if terminal:
         sys.stderr.write("\r\x1b[K")
