@@ -84,6 +84,8 @@ class Account:
         self.waits: dict[tuple[int, str], AwaitedAs] = {}
         self.timed: set[tuple[int, str]] = set()
         self.turns: list[int] = []
+        # The attempt that has ended each turn that is there.
+        self.turned_by: dict[int, int] = {}
         self.results: dict[Place, int] = {}
         # Of effects what their messages must say, word by word.
         self.answers: dict[Place, int] = {}
@@ -142,6 +144,7 @@ class Account:
             self.given = self.given if replaced else data.get(WAS)
             self.payload = data.get(TURNED)
             self.turns.append(fact.n)
+            self.turned_by[dimension] = fact.attempt
         elif fact.type == TRIM:
             self._trim(fact, data)
 

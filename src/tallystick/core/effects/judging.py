@@ -101,9 +101,10 @@ class ToldEffects(dict[str, list[ToldEffect]]):
 
 
 class AfterEnd(NamedTuple):
-    """When a job has ended, and how to look for what acts say of effects that it has left open."""
+    """When a job and its turns have ended, and how to look for what acts say of effects that it left open."""
 
-    completed_at: int
+    completed_at: int | None
+    turns: Mapping[int, int | None]
     acts: Callable[[], frozenset[str]]
 
 
@@ -118,14 +119,14 @@ class EffectsOfJob:
         owners: Mapping[int, str | None],
         results: Mapping[Place, int],
         answer: Callable[[Place], str | None],
-        after_end: AfterEnd | None,
+        after_end: AfterEnd,
         findings: Findings,
         *,
         is_free: bool,
     ) -> None:
         """Take what the facts say: the effects, workers of attempts at the job, what steps returned.
 
-        `answer` finds what a message tells a step of its effect; `after_end` is there if the job has ended.
+        `answer` finds what a message tells a step of its effect.
         """
         self._job_id, self._tenant_id = job_id, tenant_id
         self._told, self._owners, self._results = told, owners, results
@@ -231,10 +232,13 @@ class EffectsOfJob:
                 yield "its row is not what the message says that waits for its step"
             if key.ended_by not in told.answers:
                 yield f"it was ended by {key.ended_by}, the facts say otherwise"
-        elif self._after_end is not None:
-            yield from wrong_after_end(key, self._after_end.completed_at, self._after_end.acts())
-        else:
+            return
+        after = self._after_end
+        ended_at = after.turns.get(key.place[0], after.completed_at)
+        if ended_at is None:
             yield "it is over, and no message tells its step"
+        else:
+            yield from wrong_after_end(key, ended_at, after.acts())
 
     def _wrong_attempt(self, key: EffectRow, told: ToldEffect, row: AttemptRow) -> Iterator[str]:
         """Say what is wrong about the attempt, which the row of the key says again."""

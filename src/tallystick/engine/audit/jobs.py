@@ -9,7 +9,7 @@ the last move of a job that has not ended; everything before is held by the chai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple
@@ -234,9 +234,8 @@ def _judged(inspection: Inspection, book: Book, now: tuple[str, int], findings: 
     if rests.has_remotes:
         seen = hash((seen, _judge_remotes(inspection, book.job_id, history.said, prints, findings)))
     if tried or rests.effects or history.said.effects:
-        seen = hash(
-            (seen, _judge_effects(inspection, book, whole, tried, rests.effects, history.said, findings))
-        )
+        about = (inspection, book, whole, attempts, tried, rests.effects, history.said, findings)
+        seen = hash((seen, _judge_effects(*about)))
     seen = hash((seen, _judge_rows(inspection, book, whole, attempts, history, prints, findings)))
     _judge_view(book, attempts, now, findings)
     return Checked(book.job_id, history.facts, findings, seen)
@@ -268,6 +267,7 @@ def _judge_effects(
     inspection: Inspection,
     book: Book,
     whole: WholeJob,
+    attempts: Sequence[AttemptRow],
     tried: dict[str, list[AttemptRow]],
     steps: set[Place],
     said: Account,
@@ -277,7 +277,9 @@ def _judge_effects(
     born, ended_at = whole.born, whole.rest.completed_at
     keys = inspection.keys_of(born.job_id)
     owners = {attempt: began.owner for attempt, began in said.began.items()}
-    after = None if ended_at is None else AfterEnd(ended_at, partial(_resolved, inspection, born.job_id))
+    finished = {row.attempt: row.finished_at for row in attempts}
+    turns = {turn: finished.get(attempt) for turn, attempt in said.turned_by.items()}
+    after = AfterEnd(ended_at, turns, partial(_resolved, inspection, born.job_id))
     answer = partial(_answer, inspection, born.job_id)
     about = (born.job_id, born.tenant_id, said.effects, owners, said.results, answer, after)
     told = EffectsOfJob(*about, findings, is_free=book.hold is None and book.state == JobState.IN_PROGRESS)
