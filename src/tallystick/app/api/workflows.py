@@ -148,10 +148,10 @@ class Workflow(_CallableWorkflow[P, R_co]):
 
     def _run(self, runtime: Runtime, segment: Segment) -> Bundle | None:
         context = WorkflowContext(runtime, segment)
-        ending = self._left(context)
+        ending, before = self._left(context), context.unwinding
         if ending is not None:
             let_finish(context)
-        return ending
+        return _ending_after(context, ending, before)
 
     def _left(self, context: WorkflowContext) -> Bundle | None:
         """Run the function, and return how the segment ends."""
@@ -217,10 +217,10 @@ class AsyncWorkflow(_CallableWorkflow[P, R_co]):
     async def _run_async(self, runtime: Runtime, segment: Segment, lane: LoopLane) -> Bundle | None:
         watch(lane.loop)
         context = WorkflowContext(runtime, segment, lane)
-        ending = await self._left_async(context)
+        ending, before = await self._left_async(context), context.unwinding
         if ending is not None:
             await let_finish_async(context)
-        return ending
+        return _ending_after(context, ending, before)
 
     async def _left_async(self, context: WorkflowContext) -> Bundle | None:
         """Run the function, and return how the segment ends."""
@@ -265,6 +265,12 @@ class AsyncWorkflow(_CallableWorkflow[P, R_co]):
         if (again := _within(error, Again)) is not None:
             return self._turning(context, again)
         return self._failing(context, error)
+
+
+def _ending_after(context: WorkflowContext, ending: Bundle | None, before: Unwind | None) -> Bundle | None:
+    """Return how a segment ends behind its last call, which may have put the job away instead."""
+    after = context.unwinding
+    return ending if after is before or after is None else after.bundle
 
 
 def _within(error: BaseException, kind: type[E]) -> E | None:

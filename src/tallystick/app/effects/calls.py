@@ -57,7 +57,7 @@ from tallystick.engine.failure import Failure
 from tallystick.engine.job_log import JOB_LOG
 from tallystick.engine.observe import JobHeld
 from tallystick.engine.pending_writes import Called
-from tallystick.errors import InvariantBroken, NotDone, ParallelCalls, StaleLease, StoreMisused
+from tallystick.errors import InvariantBroken, NotDone, ParallelCalls, StaleLease, StepTimeout, StoreMisused
 from tallystick.store.api import NewLease, Outcome, Record, Wait
 
 _log = logging.getLogger(JOB_LOG)
@@ -203,13 +203,15 @@ class _Calling:
 
     def _called(self) -> Call:
         """Call the function and write what came of it: (True, value), or (False, None) for another call."""
-        spec = self._spec
+        spec, returned = self._spec, False
         try:
             with self._context.span("effect", spec.name, self._occurrence):
                 value = yield from self._body()
+            returned = True
             text, value = self._codec.returned(value, spec.name)
         except Exception as error:  # noqa: BLE001 (whatever the function raises says something of what happened)
-            return (yield from self._failed(error.error if isinstance(error, Escaped) else error))
+            raised = error.error if isinstance(error, Escaped) else error
+            return (yield from self._failed(raised, returned=returned))
         yield from self._ended(self._end(Came.HAPPENED, text, None))
         return True, value
 
@@ -261,10 +263,10 @@ class _Calling:
         if not isinstance(came, Granted | Hold):
             raise context.refused(InvariantBroken(f"a call that is under way was answered with {came!r}"))
 
-    def _failed(self, error: BaseException) -> Call:
+    def _failed(self, error: BaseException, *, returned: bool) -> Call:
         """Write what an error says, then raise it, wait for the next call, or leave the function."""
         spec, failure = self._spec, self._failure(error)
-        said = self._said_by(error, failure)
+        said = self._said_by(error, failure, returned=returned)
         if isinstance(said, DoubtEffect):
             yield from self._in_doubt(said)
         if isinstance(said, EndEffect):
@@ -281,9 +283,15 @@ class _Calling:
         fields, args = carried(error) if type(error) in self._spec.raises else Carried()
         return Failure.of(error, tries=self._calls, fields=fields, args=args)
 
-    def _said_by(self, error: BaseException, failure: Failure) -> _Said:
-        """Return what an error says of what happened: nothing did, it was refused, or that is unknown."""
+    def _said_by(self, error: BaseException, failure: Failure, *, returned: bool) -> _Said:
+        """Return what an error says of what happened: nothing did, it was refused, or that is unknown.
+
+        No declaration is about what the function did not raise itself: that its time was up, or, once it has
+        `returned`, that its result cannot be kept.
+        """
         segment, spec = self._context.segment, self._spec
+        if returned or isinstance(error, StepTimeout):
+            return self._doubt_of(failure)
         if isinstance(error, (NotDone, *self._effect.safe_errors)):
             verdict = decide_failure(spec.policy, self._calls, ErrorClass.RETRYABLE, key=segment.job_id)
             if isinstance(verdict, GiveUp):
@@ -291,6 +299,10 @@ class _Calling:
             return RestEffect(segment.fence, self._place, self._lease_id, verdict.delay_ms)
         if isinstance(error, spec.raises):
             return self._end(Came.REFUSED, None, failure.text())
+        return self._doubt_of(failure)
+
+    def _doubt_of(self, failure: Failure) -> DoubtEffect:
+        segment = self._context.segment
         why = clip_text(f"{failure.type}: {failure.message}", ERROR_TEXT_BYTES_MAX)
         about = (self._place, self._lease_id, why, self._context.runtime.clock.wall_ms())
         return DoubtEffect(segment.fence, segment.claimed.chain, *about)
@@ -330,7 +342,7 @@ class _Calling:
             said: _Said = self._end(Came.HAPPENED, text, None)
         except Exception as error:  # noqa: BLE001 (as in `_called`)
             raised = error.error if isinstance(error, Escaped) else error
-            said = self._said_by(raised, self._failure(raised))
+            said = self._said_by(raised, self._failure(raised), returned=answer.raised is None)
         self._keep(said)
 
     def _keep(self, said: _Said) -> None:
