@@ -278,6 +278,10 @@ class Picture:
             self._chain = Chain(self.job.job_id, *self.end)
         return self._chain
 
+    def named_by(self, message: Message) -> Activity | None:
+        """Return the activity that a message names or has entered."""
+        return self.activities.get(message.place)  # type: ignore[arg-type]  # nothing stands at no place
+
     def open_activities(self) -> list[Activity]:
         """Return what has not ended, in the order in which it was read."""
         return [each for each in self.activities.values() if each.is_open]

@@ -247,9 +247,10 @@ def _counted(
     group: Activity, word: Message, digits: int | None, now: Now
 ) -> tuple[Activity, list[Write]] | Refusal:
     """Return a group that is not done as it has counted a child, and how that is written."""
-    semaphore, hit = count_down(group.semaphore or 0, -1, group.threshold or 0)
+    assert group.semaphore is not None, "a group that is not done counts"
+    semaphore, hit = count_down(group.semaphore, -1, group.threshold or 0)
     try:
-        verdict, ledger, guid = marks.counted(group.ledger, digits or 0, closes=hit)
+        verdict, ledger, guid = marks.counted(group.ledger, word.ledger, closes=hit)
     except LedgerError as error:
         return broken(group.job_id, str(error))
     if verdict is not Verdict.RUN:

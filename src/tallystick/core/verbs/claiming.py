@@ -92,7 +92,7 @@ def _entered(picture: Picture, message: Message) -> list[Activity | None]:
             each for each in picture.open_activities() if each.kind == "wait" and each.name == message.name
         ]
         return [min(waits, key=lambda each: (each.dimension, each.occurrence))] if waits else []
-    activity = None if message.place is None else picture.activities.get(message.place)
+    activity = picture.named_by(message)
     if activity is None or (message.ledger == 0 and activity not in picture.open_activities()):
         return []
     return [activity]

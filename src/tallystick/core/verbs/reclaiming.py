@@ -30,8 +30,10 @@ _UNREADABLE: Final = (
 def reclaim(pictures: Pictures, request: ReclaimAttempt, now: Now) -> Decision:
     """Judge an attempt as it stands now; the outcome is the verdict."""
     picture = pictures.get(request.fence.job_id)
-    lease = None if picture is None else _held_by(picture, request.unit)
-    if picture is None or lease is None or (lease.attempt, lease.lease_id) != request.fence[1:]:
+    if picture is None:
+        return Plan((), Reclaim.LEAVE)
+    lease = _held_by(picture, request.unit)
+    if lease is None or (lease.attempt, lease.lease_id) != request.fence[1:]:
         return Plan((), Reclaim.LEAVE)
     job, past = picture.job, picture.past
     # An effect of a job that a person has ended stays open, and is asked for like any other.
@@ -50,7 +52,7 @@ def reclaim(pictures: Pictures, request: ReclaimAttempt, now: Now) -> Decision:
         waits=is_waited_for(picture),
         runs=picture.lease is not None,
     )
-    decision = _act(pictures, picture, lease, verdict, request, now)
+    decision = _act(pictures, picture, lease, verdict, request, now, budget)
     return decision._replace(outcome=verdict) if isinstance(decision, Plan) else decision
 
 
@@ -72,6 +74,7 @@ def _act(  # noqa: PLR0911 (one line for each verdict)
     verdict: Reclaim,
     request: ReclaimAttempt,
     now: Now,
+    budget: int | None,
 ) -> Decision:
     reason = AbortReason.RELEASED if request.excused else AbortReason.EXPIRED
     told: dict[str, object] = {"reason": reason.value, "verdict": verdict.name}
@@ -87,15 +90,15 @@ def _act(  # noqa: PLR0911 (one line for each verdict)
         case Reclaim.RETRY:
             return _released(picture, lease, "reclaim", reason, told, now, charged=not request.excused)
         case Reclaim.FAIL:
-            return end_lost(pictures, picture, lease, _spent(picture, reason, told), now)
+            assert budget is not None, "a budget that is spent was read"
+            return end_lost(pictures, picture, lease, _spent(budget, reason, told), now)
         case Reclaim.SETTLE:
             settled = Loss("reclaim", JobState.CANCELLED, "abort", AbortReason.CANCELLED, told)
             return end_lost(pictures, picture, lease, settled, now)
     assert_never(verdict)
 
 
-def _spent(picture: Picture, reason: AbortReason, told: dict[str, object]) -> Loss:
-    budget = 0 if picture.past is None else attempts_allowed(picture.past.options) or 0
+def _spent(budget: int, reason: AbortReason, told: dict[str, object]) -> Loss:
     message = f"{budget} attempts in a row ended without progress: the worker died or lost its lease"
     values = failed_with("AttemptsSpent", message, SPENT, budget)
     return Loss("reclaim", JobState.FAILED_FINAL, "abort", reason, told, values, charged=True)

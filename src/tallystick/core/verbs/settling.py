@@ -39,7 +39,7 @@ def driver_of(picture: Picture, guid: str) -> Driver | Refusal:
     # In an older form a signal did not say which wait has taken it: that one has all its digits already.
     if message.is_of_root or (message.place is None and message.is_taken):
         return Driver(message, None)
-    activity = None if message.place is None else picture.activities.get(message.place)
+    activity = picture.named_by(message)
     if activity is None:
         return broken(picture.job.job_id, f"message {guid!r} drives a segment and answers nothing")
     if message.is_taken if activity.is_open else not is_answered(activity.ledger):

@@ -104,7 +104,7 @@ def take_answer(pictures: Pictures, request: TakeAnswer, now: Now) -> Decision:
     if picture is None:
         return stale(request.fence)
     place = place_of(request.dimension, request.wait)
-    if request.wait.asks is not None and (otherwise := other_call(picture, place, request.wait)):
+    if request.wait.asks is not None and (otherwise := other_call(picture, place, request.wait.asks)):
         return otherwise
     activity, message = picture.activities.get(place), picture.messages.get(request.wake.guid)
     if message is None or message.acked_at is not None or message.is_taken:
@@ -141,7 +141,7 @@ def _refuse_waiting(picture: Picture, request: Await) -> Refusal | None:
     """Refuse a wait that is over, a group never opened, a timer without its wait, another remote call."""
     for wait in request.waits:
         place = place_of(request.dimension, wait)
-        if wait.asks is not None and (otherwise := other_call(picture, place, wait)):
+        if wait.asks is not None and (otherwise := other_call(picture, place, wait.asks)):
             return otherwise
         activity = picture.activities.get(place)
         if activity is not None:
@@ -167,7 +167,7 @@ def _answers(picture: Picture, request: Await, index: int, now: Now) -> list[_Fo
             # One that has entered a wait answers that one and no other.
             answers = wait.kind == "wait" and (message.place is None or message.place == place)
         elif message.kind == "timer":
-            answers = message.place == place and (message.due_at or 0) <= now.wall
+            answers = message.place == place and (message.due_at is None or message.due_at <= now.wall)
         elif message.kind == "result":
             answers = message.place == place
         else:
@@ -178,14 +178,13 @@ def _answers(picture: Picture, request: Await, index: int, now: Now) -> list[_Fo
         if answers:
             found.append(_Found(index, message))
     if wait.due_at is not None and place not in picture.activities:
-        timer = _timer(picture.job, request, wait, place, now)
+        timer = _timer(picture.job, place, now.moment(wait.due_at, request.fact.at), now)
         if timer.since <= now.wall:
             found.append(_Found(index, timer, stored=False))
     return found
 
 
-def _timer(job: JobFacts, request: Await, wait: Wait, place: Place, now: Now) -> Message:
-    due_at = now.moment(wait.due_at or 0, request.fact.at)
+def _timer(job: JobFacts, place: Place, due_at: int, now: Now) -> Message:
     inbox = (max(now.wall, job.inbox_at), job.inbox_end + 1, None)
     guid = timer_of(job.job_id, place)
     return Message(guid, job.job_id, *place, "timer", None, due_at, 0, 0, *inbox)
@@ -208,7 +207,7 @@ def _answer(picture: Picture, request: Await, found: _Found, others: Sequence[_F
     taken = take(picture, taking, wait, activity, message, now, job)
     if isinstance(taken, Refusal):
         return taken
-    ahead = _ahead(others, found.which, request.ahead) if request.ahead else ()
+    ahead = _ahead(others, found.which, request.ahead)
     answer = Answer(message.guid, message.payload, message.kind == "timer", found.which, ahead)
     return Plan((*writes, *taken), answer)
 
@@ -219,7 +218,8 @@ def _ahead(others: Sequence[_Found], which: int, limit: int) -> tuple[Wake, ...]
     room = AHEAD_SIGNALS_BYTES_MAX
     for each in others:
         message = each.message
-        if each.which != which or message.kind != "signal" or message.place is not None:
+        # All other answers name the wait: they are its own.
+        if each.which != which or message.place is not None:
             continue
         room -= len(message.payload or "")
         if len(ahead) == limit or room < 0:
@@ -310,7 +310,7 @@ def _open(
         row = Activity(job.job_id, *place, wait.kind, BEGUN, OPENED, 1, request.fence.attempt)
         writes.append(InsertActivity(row, now.wall, None, None))
         if wait.due_at is not None:
-            timer = _timer(job, request, wait, place, now)
+            timer = _timer(job, place, now.moment(wait.due_at, request.fact.at), now)
             writes.append(InsertMessage(timer))
             job = job._replace(inbox_end=timer.arrived, inbox_at=timer.created_at)
     return opened, job, writes
@@ -371,11 +371,11 @@ def deliver(pictures: Pictures, request: Deliver, now: Now) -> Decision:
         return Plan((), Delivered.KNOWN)
     named_so = [each for each in picture.open_activities() if each.name == request.name]
     awaited = [each for each in named_so if each.kind in TAKERS[request.kind]]
-    named = next((each for each in awaited if is_complete(each.ledger)), awaited[0] if awaited else None)
+    named = next((each for each in awaited if is_complete(each.ledger)), None)
     verdict = decide_deliver(
         job_final=job.state in JOB.final,
         names_activity=request.kind != "signal",
-        leg1_complete=named is not None and is_complete(named.ledger),
+        leg1_complete=named is not None,
         wait_open=bool(awaited),
         attempt_live=picture.lease is not None,
     )

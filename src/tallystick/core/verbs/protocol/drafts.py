@@ -248,10 +248,9 @@ class PlanDraft:
         }
         said: dict[str, object] = {"job": self._path, "steps": self._paths, "digits": digits, **about}
         said[ROWS] = of_rows(self.job, self.steps)
+        closed = None if self.pending == self._picture.pending else self.pending
         said[DIRECTIVES] = {
-            row.outbox_id: of_directive(row)
-            for row, before in ((self._made, None), (self.pending, self._picture.pending))
-            if row is not None and row != before
+            row.outbox_id: of_directive(row) for row in (self._made, closed) if row is not None
         }
         if self._message is not None:
             said["message"] = {"guid": self._message.guid, "digits": f"{self._message.ledger:015d}"}

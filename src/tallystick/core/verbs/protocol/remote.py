@@ -42,7 +42,7 @@ from tallystick.core.remote.plans import (
 from tallystick.core.remote.requests import StepRequest, place_in_workflow
 from tallystick.core.remote.row_prints import of_remote
 from tallystick.core.remote.rows import OutboxRow, ProtocolPicture, ProtocolStep, step_id_of
-from tallystick.core.values import Asks, Fact, Wait
+from tallystick.core.values import Asks, Fact
 from tallystick.core.verbs.protocol.deciding import decide
 from tallystick.core.verbs.protocol.publishing import asked_anew
 from tallystick.core.verbs.protocol.step_drafts import StepDraft
@@ -245,12 +245,12 @@ def withdraw(picture: Picture) -> tuple[WithdrawDirectives, ...]:
 _SHOWN_MAX: Final = 200
 
 
-def other_call(picture: Picture, place: Place, wait: Wait) -> Refusal | None:
+def other_call(picture: Picture, place: Place, asks: Asks) -> Refusal | None:
     """Refuse a call that is not the one for which its step was opened: the answer to that is not for it."""
-    asks, step = wait.asks, picture.remotes.get(place)
-    if asks is None or step is None or (step.service, step.step_type, step.payload) == asks[:3]:
+    step = picture.remotes.get(place)
+    if step is None or (step.service, step.step_type, step.payload) == asks[:3]:
         return None
-    name = f"{wait.name}#{wait.occurrence}"
+    name = f"{place[1]}#{place[2]}"
     was = f"{step.step_type} of {step.service} with {_clipped(step.payload)}"
     now = f"{asks.step_type} of {asks.service} with {_clipped(asks.payload)}"
     return Refusal(

@@ -40,7 +40,7 @@ class StepDraft(PlanDraft):
 
     def move_step(self, step: ProtocolStep, *triggers: str) -> ProtocolStep:
         """Move the step, but not to its end: that is the workflow's to write."""
-        if triggers and STEP.follow(StepState(step.state), *triggers).target in STEP.final:
+        if STEP.follow(StepState(step.state), *triggers).target in STEP.final:
             *triggers, last = triggers  # type: ignore[assignment]  # a list does as well
             self._succeeded = last == "succeed"
             step = step._replace(lease_expires_at=None)
@@ -48,7 +48,7 @@ class StepDraft(PlanDraft):
 
     def end(self, trigger: str, step: ProtocolStep | None) -> None:  # noqa: ARG002 (a workflow has other ends)
         """Tell the workflow how its step has ended; the directive is not to be worked on any more."""
-        step = self.move_step((step or self.steps[0])._replace(lease_expires_at=None))
+        step = self.move_step(self.steps[0]._replace(lease_expires_at=None))
         self.close_directive("withdraw", WITHDRAWN)
         said = success(step) if self._succeeded else failure(step)
         place = place_of_step(step.step_id)
