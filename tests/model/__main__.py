@@ -1,6 +1,6 @@
 """Print what is searched, and what catches each mutant: `python -m tests.model`.
 
-It fails when a promise is broken, or when a mutant that must be caught is not; guards of verbs are only told.
+It fails when a promise is broken, or when a mutant is not caught.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ import sys
 from collections.abc import Callable
 
 from tests.model.configurations import LARGE, SMALL, model_of
-from tests.model.judging import Caught, Judges, judge_effect, judge_remote
-from tests.model.mutants import Mutant, all_mutants, effect_mutants, remote_mutants, verb_mutants
+from tests.model.judging import Caught, Judges, judge_effect, judge_protocol, judge_verb
+from tests.model.mutants import SAVES, Mutant, all_mutants, effect_mutants, verb_mutants
+from tests.model.protocol_rules import NOT_SEEN, mutants
 from tests.model.search import explore
 
 
@@ -22,17 +23,21 @@ def main() -> int:
         broken += bool(report.broken)
         print(f"{name}: {report}")
     print(f"{states:,} states, {transitions:,} transitions in all\n")
-    judges = Judges()
-    missed = _judged("mutants", judges.judge, all_mutants())
-    missed += _judged("guards of ends of remote steps", judge_remote, remote_mutants())
-    missed += _judged("guards of effects", judge_effect, effect_mutants())
-    _judged("guards of verbs", judges.judge_verb, verb_mutants())
+    missed = _judged("mistakes and guards of decisions", Judges().judge, all_mutants())
+    missed += _judged("guards of verbs", judge_verb, verb_mutants())
+    missed += _judged("guards of verbs about effects", judge_effect, effect_mutants())
+    missed += _judged("guards of verbs about protocol jobs", judge_protocol, mutants())
+    print(
+        f"{missed or 'no'} mutants of verbs and decisions are not caught. Left out, because no "
+        f"answer changes:"
+    )
+    print(*(f"  {name} ({why})" for name, why in {**SAVES, **NOT_SEEN}.items()), sep="\n")
     return 1 if broken or missed else 0
 
 
-def _judged(what: str, judge: Callable[[Mutant], Caught], mutants: list[Mutant]) -> int:
+def _judged(what: str, judge: Callable[[Mutant], Caught], judged: list[Mutant]) -> int:
     """Print what catches each mutant, and return how many nothing does."""
-    caught = list(map(judge, mutants))
+    caught = list(map(judge, judged))
     missed = sum(not one.by for one in caught)
     print(*caught, sep="\n")
     print(f"\n{len(caught) - missed} of {len(caught)} {what} caught\n")

@@ -1,6 +1,6 @@
 """Who catches a mutant: the first small world in which a promise breaks or a state is stuck.
 
-A guard of a verb may stand where no world comes, because no history does: random pictures come there.
+A guard of a verb may stand where no world comes, because no history does. Tables written by hand come there.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
+from tests.core.verb_answers.tables import TABLES
+from tests.model import protocol_rules, protocols
 from tests.model.configurations import SMALL, AnyShape, model_of
 from tests.model.mutants import Mutant
 from tests.model.rules import Rules, load
@@ -54,14 +56,6 @@ class Judges:
             self._order.insert(0, caught.by)
         return caught
 
-    def judge_verb(self, mutant: Mutant) -> Caught:
-        """Take a short look into the small worlds, then at random pictures, then a long look."""
-        caught = self.judge(mutant, LOOKS[:1])
-        if caught.by:
-            return caught
-        caught = _by_pictures(mutant)
-        return caught if caught.by else self.judge(mutant, LOOKS[1:])
-
 
 def _is_dear(world: str) -> bool:
     return world.startswith("remote step")
@@ -88,23 +82,10 @@ def _judge(mutant: Mutant, order: dict[str, AnyShape], looks: tuple[int, ...]) -
     return Caught(mutant.name, "", 0, "every promise holds without this guard")
 
 
-# What is made again from the changed verbs, so that it draws their values and judges their plans.
-_PICTURES = ("tests.core.legal_rows", "tests.core.plan_judge", "tests.core.random_pictures")
-_EXAMPLES = range(3_000)
-
-
-def _by_pictures(mutant: Mutant) -> Caught:
-    pictures = load(mutant.changed(), *_PICTURES).random_pictures
-    for number in _EXAMPLES:
-        try:
-            pictures.answered(number)
-            pictures.entered(number)
-            pictures.escalated(number)
-        except Exception as error:  # noqa: BLE001 (a verb that raises is not total, whatever it raises)
-            return Caught(mutant.name, f"random picture {number}", 0, f"{type(error).__name__}: {error}")
-    return Caught(mutant.name, "", 0, "every plan is legal without this guard")
-
-
+_TABLES = (
+    *(f"tests.core.verb_answers.{name}" for name in ("rows", "told", *TABLES)),
+    "tests.core.remote_ends",
+)
 _ANSWERS = ("tests.core.effect_situations", "tests.core.effect_answers")
 _SITUATIONS = range(6_000)
 
@@ -115,11 +96,49 @@ def judge_effect(mutant: Mutant) -> Caught:
     return _asked(mutant, {f"situation {number}": partial(answers.judged, number) for number in _SITUATIONS})
 
 
-def judge_remote(mutant: Mutant) -> Caught:
-    """Ask how remote steps end with their job, until an answer is another than the table says."""
-    return _asked(
-        mutant, {"remote ends": load(mutant.changed(), "tests.core.remote_ends").remote_ends.judged}
-    )
+def judge_verb(mutant: Mutant) -> Caught:
+    """Ask all situations of the tables, until what comes of one is another than its table says."""
+    made = load(mutant.changed(), *_TABLES)
+    asked = {
+        f"{table}: {one.name}": partial(made.told.judged, one)
+        for table in TABLES
+        for one in getattr(made, table).CASES
+    }
+    return _asked(mutant, asked | {"remote ends": made.remote_ends.judged})
+
+
+# Small enough to be searched for every mutant, large enough to miss each guard; and with how many states a
+# world has no end.
+PROTOCOLS = {
+    protocols.Shape(1, pull=True): 500,
+    protocols.Shape(2, pull=True, again=0): 400,
+    protocols.Shape(1, again=0): 3_000,
+    protocols.Shape(2, again=0): 40_000,
+    protocols.Shape(1, again=1): 30_000,
+    protocols.Shape(1, again=0, relays=False): 3_000,
+    protocols.Shape(2, pull=True, again=1, holds=True): 4_000,
+    protocols.Shape(1, again=1, holds=True): 60_000,
+}
+
+
+def judge_protocol(mutant: Mutant) -> Caught:
+    """Ask the table of protocol jobs, then search their small worlds until one of them breaks."""
+    try:
+        core = protocol_rules.load(mutant.changed(), "tests.core.verb_answers.protocols")
+    except Exception as error:  # noqa: BLE001 (a module that cannot even be loaded is noticed)
+        return Caught(mutant.name, "loading it", 0, str(error))
+    table = core.protocols
+    caught = _asked(mutant, {one.name: partial(table.judged, one) for one in table.CASES})
+    for shape, limit in () if caught.by else PROTOCOLS.items():
+        try:
+            report = explore(protocols.ProtocolWorld(core, shape), limit=limit)
+        except Endless as error:
+            return Caught(mutant.name, str(shape), limit, str(error))
+        except Exception as error:  # noqa: BLE001 (the first state of a world cannot be made)
+            return Caught(mutant.name, str(shape), 0, repr(error))
+        if report.broken:
+            return Caught(mutant.name, str(shape), report.states, report.broken.splitlines()[0])
+    return caught
 
 
 def _asked(mutant: Mutant, questions: dict[str, Callable[[], object]]) -> Caught:

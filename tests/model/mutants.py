@@ -36,92 +36,28 @@ GUARDED = {
 }
 """The decisions: every guard of each is taken away in the tests."""
 
-VERBS = {
+VERBS = (
+    *("hooks", "trimming", "settling", "remote", "waiting", "children", "asking", "endings", "records"),
+    *("control_requests", "control", "reclaiming", "claiming", "wants", "holds", "forking"),
+)
+"""The modules of verbs that tables of answers judge (`tests/core/verb_answers`), every function of them."""
+
+OF_PICTURES = {
+    "pictures": ("is_closed", "is_of_root", "is_owed", "open_activities", "named_by"),
     "marks": ("_settled",),
-    "pictures": ("is_closed", "is_of_root", "is_owed", "open_activities"),
-    "settling": ("enters_root", "is_consumed", "driver_of", "settle"),
-    "waiting": (
-        "suspend_or_answer",
-        "ask_remotes",
-        "take_answer",
-        "_answers",
-        "_answer",
-        "take",
-        "_loser",
-        "_open",
-        "_suspend",
-        "_due",
-        "deliver",
-    ),
-    "remote": ("about_step", "_told", "wake", "time_left"),
-    "children": (
-        "spawn",
-        "_born",
-        "_all_born",
-        "_known",
-        "_opened",
-        "_completed",
-        "child_ended",
-        "_is_done",
-        "_counted",
-        "_wake_parent",
-    ),
-    "claiming": ("enter", "_entered"),
-    "endings": (
-        "end_job",
-        "as_asked",
-        "close",
-        "_closed",
-        "way",
-        "cancel",
-        "end_lost",
-        "finish",
-        "_at_once",
-    ),
-    "asking": ("is_refused", "ask", "ask_descendants"),
-    "control": ("turn", "hold", "resume"),
-    "records": ("record_step", "release"),
-    "reclaiming": ("reclaim", "_act", "_held", "_released"),
 }
+"""What verbs ask of pictures and digits; the tables judge it as well."""
 
-# What no world comes to, full ledgers and directives that are pushed: judged by `tests/core/remote_ends`.
-REMOTE = {"remote": ("_latest", "rearmed", "ended_by", "take_unheard", "withdraw")}
-
-# Verbs about effects, which are judged by a table of answers, see `tests/core/effect_answers`.
-EFFECTS = {
-    "calling": (
-        "call",
-        "_unknown",
-        "_begin",
-        "_lost",
-        "_number",
-        "_counted",
-        "_open",
-        "_again",
-        "_known",
-        "end",
-        "rest",
-        "_withdrawn",
-        "_intent",
+SAVES = {
+    "_as_child: never `(child.parent_job_id, child.deadline_at) == (parent.job_id, deadline_at)`": (
+        "most children are as they are to be, and need no copy"
     ),
-    "answering": (
-        "take_probe",
-        "settle_effect",
-        "_meant",
-        "_settled",
-        "_unanswered",
-        "_over",
-        "_told",
-        "asked_again",
-        "is_waited_for",
-        "abandoned",
-        "before_end",
-        "unneeded",
-        "let_answer",
-    ),
-    "doubting": ("doubt", "called", "doubted", "needs_person", "park", "lost", "held_for", "find"),
-    "outcomes": ("ended", "_told"),
+    "last_opened: never `last is None`": "most waits open no remote step, and share one row of no values",
 }
+"""Guards that change no answer, and what they save."""
+
+EFFECTS = ("outcomes", "doubting", "answering", "calling")
+"""The modules of verbs about effects, which have a table of their own (`tests/core/effect_answers`)."""
 
 # Guards that no verb has: of a claim, of a store without wide transactions, of those who ask for forks.
 OF_BUNDLES = {
@@ -374,23 +310,21 @@ def all_mutants() -> list[Mutant]:
 
 
 def verb_mutants() -> list[Mutant]:
-    """Return every guard of a verb taken away; the tests try a share of them, see `test_verb_mutants`."""
-    return [mutant for module, functions in VERBS.items() for mutant in of_module(module, functions)]
-
-
-def remote_mutants() -> list[Mutant]:
-    """Return every guard of what ends remote steps with their job, taken away."""
-    return [mutant for module, functions in REMOTE.items() for mutant in of_module(module, functions)]
+    """Return every guard of a verb taken away, but for those of effects and of protocol jobs."""
+    of_verbs = [mutant for module in VERBS for mutant in of_module(module)]
+    of_rows = [mutant for module, functions in OF_PICTURES.items() for mutant in of_module(module, functions)]
+    return [mutant for mutant in of_verbs + of_rows if mutant.name not in SAVES]
 
 
 def effect_mutants() -> list[Mutant]:
-    """Return every guard of a verb about effects taken away; the tests try a share of them."""
-    return [mutant for module, functions in EFFECTS.items() for mutant in of_module(module, functions)]
+    """Return every guard of a verb about effects taken away."""
+    return [mutant for module in EFFECTS for mutant in of_module(module)]
 
 
-def of_module(module: str, functions: tuple[str, ...]) -> Iterator[Mutant]:
+def of_module(module: str, functions: tuple[str, ...] = ()) -> Iterator[Mutant]:
+    """Return every guard taken away, of these functions or of all."""
     tree = ast.parse(source(module))
-    for function in functions:
+    for function in functions or functions_of(tree):
         for n, (name, _change) in enumerate(changes_in(tree, function)):
             made = partial(_changed, module, function, n)
             yield Mutant(f"{function}: {name}", module, made, frozenset())
@@ -412,6 +346,11 @@ def known() -> Iterator[Mutant]:
         yield Mutant(name, module, partial(ast.parse, text.replace(old, new)), frozenset())
 
 
+def functions_of(tree: ast.Module) -> list[str]:
+    """Return the functions that a module makes, each once."""
+    return list(dict.fromkeys(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)))
+
+
 def _nodes(tree: ast.Module, function: str) -> Iterator[ast.AST]:
     """Return everything inside the functions of this name; two classes may each have one."""
     for node in ast.walk(tree):
@@ -429,7 +368,9 @@ def changes_in(tree: ast.Module, function: str) -> Iterator[tuple[str, Callable[
             yield f"always `{said}`", lambda n=node: setattr(n, "test", ast.Constant(True))
         elif isinstance(node, ast.BoolOp):
             for i, part in enumerate(node.values):
-                neutral = ast.Constant(isinstance(node.op, ast.And))
+                # Without a default (`x or 0`) there is nothing.
+                default = i > 0 and isinstance(part, ast.Constant) and part.value is not None
+                neutral = ast.Constant(None if default else isinstance(node.op, ast.And))
                 yield (
                     f"without `{ast.unparse(part)}`",
                     lambda n=node, i=i, c=neutral: n.values.__setitem__(i, c),

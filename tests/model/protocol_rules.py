@@ -12,7 +12,7 @@ from types import ModuleType, SimpleNamespace
 
 import msgspec
 
-from tests.model.mutants import Mutant, changes_in
+from tests.model.mutants import Mutant, changes_in, functions_of
 
 MODULES = {
     "rows": "tallystick.core.remote.rows",
@@ -27,6 +27,7 @@ MODULES = {
     "callbacks": "tallystick.core.verbs.protocol.callbacks",
     "sweeping": "tallystick.core.verbs.protocol.sweeping",
     "submitting": "tallystick.core.verbs.protocol.submitting",
+    "forking": "tallystick.core.verbs.protocol.forking",
     "deciding": "tallystick.core.verbs.protocol.deciding",
 }
 """Each behind those that it imports."""
@@ -34,60 +35,15 @@ MODULES = {
 GUARDED = {
     "rows": ("is_open", "is_due", "is_pulled", "is_held", "active", "step"),
     "policy": ("next_try_ms", "budget_ms"),
-    "drafts": (
-        "move_step",
-        "move_job",
-        "begin",
-        "close_directive",
-        "dispatch",
-        "made",
-        "end",
-        "count",
-        "plan",
-    ),
-    "publishing": (
-        "dispatch",
-        "take",
-        "deliver",
-        "asked_anew",
-        "sent",
-        "not_published",
-        "_on_its_way",
-        "_standing",
-    ),
-    "callbacks": (
-        "ack",
-        "renew",
-        "answer",
-        "_go_on",
-        "failed",
-        "_fail",
-        "fence",
-        "_remembered",
-        "_remembering",
-    ),
-    "sweeping": ("expire", "_not_out", "cancel", "_may_be_at_it"),
+    **dict.fromkeys(("directives", "drafts", "step_drafts", "publishing", "callbacks"), ()),
+    **dict.fromkeys(("sweeping", "submitting", "forking"), ()),
 }
-"""Every guard of each of these functions is taken away."""
+"""Every guard of each of these functions is taken away, or of all functions of a module."""
 
 NOT_SEEN = {
-    "rows.is_due: without `self.lease_expires_at is not None`": "what is active is due at some instant",
-    "drafts.made: without `policy.topic_prefix`": "no world has a prefix; test_protocol_refs.py has",
     "drafts.end: never `trigger == 'fail'`": "cancel and drop lead to the same state; their needs differ",
-    "drafts.count: never `moved.hit != closes`": "books that are right never need it",
-    "publishing.deliver: never `draft.is_cancelling`": "a protocol job has none left; workflows have",
-    "publishing.sent: without `picture.pending is None`": "a step that is DISPATCHING has a directive",
-    "publishing.sent: without `step.state != StepState.DISPATCHING`": "only such a step has a directive",
-    "publishing.asked_anew: without `step is None`": "a directive that is not out is the active step's",
-    "publishing._on_its_way: without `step is None`": "a directive that is not out is the active step's",
-    "callbacks.answer: always `step.acked_at is None`": "when it was is for people; here it is now",
-    "callbacks.answer: without `given.workspace_ref`": "nothing is decided by it; see test_protocol_refs.py",
-    "callbacks.answer: without `step.workspace_ref`": "nothing is decided by it; see test_protocol_refs.py",
-    "sweeping._may_be_at_it: without `row.is_pulled`": "what is asked for is due from its birth",
-    "sweeping._may_be_at_it: without `step is None`": "a job without an active step is not asked",
-    "sweeping._not_out: without `row is None`": "a step that is DISPATCHING has a directive",
 }
-"""Guards without which every promise holds, and why they are there; what is only told: tests/core."""
+"""Guards without which every answer is the same and every promise holds, and why they are there."""
 
 KNOWN: tuple[tuple[str, str, str, str], ...] = (
     (
@@ -285,22 +241,24 @@ def source(name: str) -> str:
     return Path(str(importlib.import_module(MODULES[name]).__file__)).read_text("utf-8")
 
 
-def load(changed: dict[str, ast.Module] | None = None) -> SimpleNamespace:
-    """Return the modules that decide, those in `changed` and all others made from another tree."""
+def load(changed: dict[str, ast.Module] | None = None, *also: str) -> SimpleNamespace:
+    """Return the modules that decide, those in `changed` and all others made from another tree; "
+    "`also` too."""
     if not changed:
         found = {name: importlib.import_module(path) for name, path in MODULES.items()}
         return SimpleNamespace(**found, msgspec=msgspec)
-    kept = {path: importlib.import_module(path) for path in MODULES.values()}
+    paths = MODULES | {path.rpartition(".")[2]: path for path in also}
+    kept = {path: importlib.import_module(path) for path in paths.values()}
     made = {}
     try:
-        for name, path in MODULES.items():
+        for name, path in paths.items():
             module = ModuleType(path)
             module.__dict__.update(
                 __file__=kept[path].__file__, __path__=getattr(kept[path], "__path__", None)
             )
             sys.modules[path] = module
             exec(
-                compile(changed[name], path, "exec") if name in changed else _compiled(name), module.__dict__
+                compile(changed[name], path, "exec") if name in changed else _compiled(path), module.__dict__
             )
             made[name] = module
     finally:
@@ -309,8 +267,9 @@ def load(changed: dict[str, ast.Module] | None = None) -> SimpleNamespace:
 
 
 @cache
-def _compiled(name: str):
-    return compile(source(name), MODULES[name], "exec")
+def _compiled(path: str):
+    text = Path(str(importlib.import_module(path).__file__)).read_text("utf-8")
+    return compile(text, path, "exec")
 
 
 def mutants() -> list[Mutant]:
@@ -324,7 +283,7 @@ def of_every_guard() -> list[Mutant]:
 
 
 def _guards(module: str, functions: tuple[str, ...]) -> Iterator[Mutant]:
-    for function in functions:
+    for function in functions or functions_of(ast.parse(source(module))):
         for n, (name, _change) in enumerate(changes_in(ast.parse(source(module)), function)):
             yield Mutant(
                 f"{module}.{function}: {name}", module, partial(_changed, module, function, n), frozenset()

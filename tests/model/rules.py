@@ -20,11 +20,15 @@ from tests.model.books import newborn
 MODULES = {
     name.rpartition(".")[2]: f"tallystick.{name}"
     for name in (
+        # First, so that it is made again only when it is changed itself: the engine's requests are of it.
+        "core.verbs.control_requests",
         "core.digits",
         "core.ledger.decisions",
         "core.audit.job_view",
         "core.verbs.holds",
         "core.verbs.forking",
+        "core.verbs.hooks",
+        "core.verbs.trimming",
         "core.ledger.marks",
         "core.pictures",
         "core.plans",
@@ -65,26 +69,27 @@ def _compiled(path: str) -> CodeType:
 
 
 def load(changed: dict[str, ast.Module] | None = None, *also: str) -> SimpleNamespace:
-    """Return the modules that decide, those in `changed` and what imports them made from another tree.
+    """Return the modules that decide, those in `changed` and what may import them made from another tree.
 
     `also` names modules that are made from them as well, each behind those that it imports.
     """
     if not changed:
         return SimpleNamespace(**{name: importlib.import_module(path) for name, path in MODULES.items()})
     paths = MODULES | {path.rpartition(".")[2]: path for path in also}
-    kept = {path: importlib.import_module(path) for path in paths.values()}
-    made = {}
+    kept = {name: importlib.import_module(path) for name, path in paths.items()}
+    first = min(list(paths).index(name) for name in changed)
+    made = dict(list(kept.items())[:first])
     try:
-        for name, path in paths.items():
+        for name, path in list(paths.items())[first:]:
             module = ModuleType(path)
-            module.__file__ = kept[path].__file__
+            module.__file__ = kept[name].__file__
             _put(path, module)
             code = compile(changed[name], path, "exec") if name in changed else _compiled(path)
             exec(code, module.__dict__)
             made[name] = module
     finally:
-        for path, module in kept.items():
-            _put(path, module)
+        for name, module in kept.items():
+            _put(paths[name], module)
     return SimpleNamespace(**made)
 
 

@@ -225,7 +225,7 @@ def _arrivals(activity: ActivityLedger) -> tuple[Arrival, ...]:
 
 def _corrupt(ledger: ActivityLedger | GuidLedger, doubts: tuple[str, ...]) -> LedgerCorrupt:
     hint = ""
-    if isinstance(ledger, ActivityLedger) and not int(ledger) // 10**12:
+    if isinstance(ledger, ActivityLedger) and not ledger.leg1_entries:
         hint = "; if these are the digits of a message, say --guid"
     return LedgerCorrupt(
         f"{ledger.KIND} ledger {ledger.text}: {', and '.join(doubts)}{hint}",
