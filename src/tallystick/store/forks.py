@@ -6,7 +6,7 @@ fact names the hash of the last one, so the new chain hangs on the old one.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 import msgspec
 
@@ -77,10 +77,24 @@ def fork_job(batch: OpenTransaction, request: ForkJob) -> Forked:
         reserved=before[1] if before else None,
         asked=request.content_hash if request.id is not None else None,
     )
-    if verdict is Forking.KEY_MOVED:
-        raise _moved_on(request.job_id, key, holder)
-    if verdict is not Forking.MAKE:
-        return Forked(_known(request, verdict, state, retried_as, before), created=False, copied=0)
+    match verdict:
+        case Forking.MAKE:
+            return _made(batch, request, origin, dimension, free=holder is None)
+        case Forking.KNOWN:
+            known = before[0] if before else str(retried_as)
+            return Forked(known, created=False, copied=0)
+        case Forking.CONFLICT:
+            assert before is not None, "what conflicts was made before"
+            raise _conflict(request, *before)
+        case Forking.NOT_FAILED:
+            raise _not_failed(request.job_id, state)
+        case Forking.KEY_MOVED:
+            raise _moved_on(request.job_id, key, holder)
+    assert_never(verdict)
+
+
+def _made(batch: OpenTransaction, request: ForkJob, origin: NewJob, dimension: int, *, free: bool) -> Forked:
+    """Insert the new job; `free` says that no job has the key of the other."""
     newborn = _newborn(origin, request, batch.wall)
     if origin.kind == "protocol":
         copied = _fork_protocol(batch, request, newborn)
@@ -93,7 +107,7 @@ def fork_job(batch: OpenTransaction, request: ForkJob) -> Forked:
         reserve = (request.job_id, request.new_id, request.key, request.content_hash)
         insist(batch, "reserve_fork", (*reserve, CANON_VERSION, batch.wall))
     if request.retry:
-        take_place(batch, request, origin, free=holder is None)
+        take_place(batch, request, origin, free=free)
     return Forked(request.new_id, created=True, copied=copied)
 
 
@@ -232,28 +246,23 @@ def _reserved(batch: OpenTransaction, request: ForkJob) -> tuple[str, str] | Non
     return (str(found[0][0]), str(found[0][1])) if found else None
 
 
-def _known(
-    request: ForkJob, verdict: Forking, state: str, retried_as: str | None, before: tuple[str, str] | None
-) -> str:
-    """Return the job that is the answer to a wish for which none is made, or refuse the wish."""
-    if verdict is Forking.NOT_FAILED:
-        raise NotFailed(
-            f"job {request.job_id} is {state}; only a job that has failed can be retried, "
-            "any other can be forked",
-            job_id=request.job_id,
-            state=state,
-        )
-    known, content = before or (str(retried_as), "")
-    if verdict is Forking.CONFLICT:
-        raise IdempotencyConflict(
-            f"the id {request.id!r} was used for another fork of job {request.job_id}: job {known} "
-            f"({content[:12]}…, now {request.content_hash[:12]}…); use another id",
-            key=str(request.id),
-            job_id=known,
-            existing_hash=content,
-            submitted_hash=request.content_hash,
-        )
-    return known
+def _not_failed(job_id: str, state: str) -> NotFailed:
+    return NotFailed(
+        f"job {job_id} is {state}; only a job that has failed can be retried, any other can be forked",
+        job_id=job_id,
+        state=state,
+    )
+
+
+def _conflict(request: ForkJob, known: str, content: str) -> IdempotencyConflict:
+    return IdempotencyConflict(
+        f"the id {request.id!r} was used for another fork of job {request.job_id}: job {known} "
+        f"({content[:12]}…, now {request.content_hash[:12]}…); use another id",
+        key=str(request.id),
+        job_id=known,
+        existing_hash=content,
+        submitted_hash=request.content_hash,
+    )
 
 
 def take_place(batch: OpenTransaction, request: ForkJob, origin: NewJob, *, free: bool) -> None:
