@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from tallystick.errors import StoreCorrupt, StoreMissing, StoreReadOnly, TallyError
+from tallystick.errors import StoreCorrupt, StoreMissing, StoreReadOnly, StoreTooNew, TallyError
 
 _log = logging.getLogger("tallystick.worker")
 
@@ -60,7 +60,7 @@ class Refusals:
     def note(self, error: BaseException) -> None:
         """Tell of a look that could not be made; it is made again in a moment."""
         self.last = True
-        if not self._has_looked and isinstance(error, _LASTING):
+        if isinstance(error, StoreTooNew) or (not self._has_looked and isinstance(error, _LASTING)):
             self._barred = error
         if self._reasons.is_new(error):
             _log.warning("worker: no job can be claimed: %s", error, extra={"action": "claim.failed"})
@@ -81,6 +81,6 @@ class Refusals:
         self._reasons.forget()
 
     def check(self) -> None:
-        """Raise if no look was ever made, for a reason that does not pass: this worker is of no use."""
+        """Raise if no look can be made, for a reason that does not pass: this worker is of no use."""
         if self._barred is not None:
             raise self._barred

@@ -39,6 +39,8 @@ def name_of(statement: bytes) -> str:
     return (ours if mark and statement.startswith(b"-- ") else statement).decode(errors="replace")
 
 
-def migrations() -> list[tuple[int, str, bytes]]:
+@cache
+def migrations() -> tuple[tuple[int, str, bytes], ...]:
     """Return every migration as (version, name, text), in order."""
-    return [(version, name, text.encode()) for version, name, text in statements.migrations(DIALECT)]
+    found = statements.migrations(DIALECT)
+    return tuple((version, name, text.encode()) for version, name, text in found)

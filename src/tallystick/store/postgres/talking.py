@@ -42,6 +42,7 @@ from tallystick.store.postgres.server.connection import (
     translated,
 )
 from tallystick.store.postgres.server.listener import Listener
+from tallystick.store.postgres.server.migrations import refuse_newer
 from tallystick.store.postgres.server.wire import Wire, wire
 from tallystick.store.postgres.statements import sql
 from tallystick.store.postgres.writer import PostgresBatch
@@ -250,6 +251,8 @@ class Reader:
         """
         crash.point(AROUND["renew"][0])
         listed = msgspec.json.encode(request.fences).decode()
+        ((version,),) = self.rows("schema_version", [])
+        refuse_newer(version, self._address)
         rows = self.rows("renew_leases", [listed, times.epoch, times.lease, str(request.lease_ms)])
         crash.point(AROUND["renew"][1])
         return {Fence._make(row) for row in rows}

@@ -54,7 +54,7 @@ from tallystick.store.postgres.refusing import REFUSING, why_refused
 from tallystick.store.postgres.server.address import Address
 from tallystick.store.postgres.server.connection import REFUSALS, RowMoved, ServerAnswer, Talk, begin
 from tallystick.store.postgres.statements import sql
-from tallystick.store.postgres.writing import PostgresWriting, Times, begin_batch
+from tallystick.store.postgres.writing import PostgresWriting, Times, begin_batch, number_of, use_own_path
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, claim_apart, share_fate, stale
 from tallystick.store.sql.keys import keep_keys_then
 from tallystick.store.sql.one_by_one import ONE_BY_ONE
@@ -120,7 +120,7 @@ class PostgresBatch(PostgresWriting):
         # ClaimSearch last: they may take what is submitted here.
         for index in dict.fromkeys([*alone, *(index for _kind, indexes in groups for index in indexes)]):
             outcomes[index] = self.alone(batch[index])
-        ((self.xid, self.server),) = self.connection.execute(sql("own_xid")).fetchall()
+        self.xid, self.server = number_of(self.connection.execute(sql("own_xid_and_schema")), self._address)
         return outcomes
 
     def _write_together(self, batch: Sequence[Bundle], outcomes: list[Outcome | BaseException]) -> None:
@@ -150,7 +150,7 @@ class PostgresBatch(PostgresWriting):
             answered.update(indexes)
         for index, value in decided.finished().items() if decided is not None else ():
             outcomes[index] = value
-        ((self.xid, self.server, *_notified),) = number.fetchall()
+        self.xid, self.server = number_of(number, self._address)
 
     def _look_and_decide(
         self,
@@ -173,7 +173,7 @@ class PostgresBatch(PostgresWriting):
     def _number(self) -> ServerAnswer:
         """Ask for the number of this transaction, and with it wake the listeners when it is durable."""
         if not self.wakes or self._notified:
-            return self.connection.execute(sql("own_xid"))
+            return self.connection.execute(sql("own_xid_and_schema"))
         self._notified = True
         return self.connection.execute(sql("own_xid_and_notify"), (self._address.channel,))
 
@@ -229,7 +229,7 @@ class PostgresBatch(PostgresWriting):
     def between(self, bundle: Bundle) -> Outcome | BaseException:
         """Write a bundle in a user's transaction: with our search path, and then the user's again."""
         ((path,),) = self.connection.execute(sql("own_path")).fetchall()
-        self.connection.execute(sql("use_path"), (self._address.path,))
+        use_own_path(self.connection, self._address)
         outcome = self._undisturbed(bundle)
         self._keep_reports()
         self.connection.execute(sql("use_path"), (path,))

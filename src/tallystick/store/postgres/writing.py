@@ -15,6 +15,7 @@ from tallystick.store.api import Bundle, Fact, Fence, RecordStep, StoredEvent
 from tallystick.store.chains import Places
 from tallystick.store.postgres.server.address import Address
 from tallystick.store.postgres.server.connection import ServerAnswer, Talk, begin
+from tallystick.store.postgres.server.migrations import refuse_newer
 from tallystick.store.postgres.statements import sql
 from tallystick.store.refusals import Refused, stale
 
@@ -39,6 +40,22 @@ def begin_batch(connection: Talk, address: Address, batch: Sequence[Bundle]) -> 
     begin(connection, address)
     if not all(_APPENDING.isdisjoint(map(type, bundle)) for bundle in batch):
         connection.execute(sql("hold_acts"))
+
+
+def number_of(answer: ServerAnswer, address: Address) -> tuple[str | None, str]:
+    """Return the number of a transaction and its server; go no further if the schema is newer by now."""
+    ((xid, server, version, *_notified),) = answer.fetchall()
+    refuse_newer(version, address)
+    return xid, server
+
+
+def use_own_path(connection: Talk, address: Address) -> None:
+    """Let our names mean our tables in a user's transaction, unless their schema is a newer one by now."""
+    with connection.pipeline():
+        connection.execute(sql("use_path"), (address.path,))
+        schema = connection.execute(sql("schema_version"))
+    ((version,),) = schema.fetchall()
+    refuse_newer(version, address)
 
 
 class PostgresWriting:

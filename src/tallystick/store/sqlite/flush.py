@@ -14,7 +14,7 @@ from tallystick.store.api import Bundle, Outcome
 from tallystick.store.chains import as_known, held_chains
 from tallystick.store.sql.queueing.keyless import Walks
 from tallystick.store.sqlite.file.clock import FileClock
-from tallystick.store.sqlite.file.connection import in_doubt
+from tallystick.store.sqlite.file.connection import begin_to_write, in_doubt
 from tallystick.store.sqlite.looking import chain_end
 from tallystick.store.sqlite.user_transactions.tx_loans import Loans, TransactionLost
 from tallystick.store.sqlite.writer import SqliteBatch
@@ -80,7 +80,7 @@ class SqliteFlush:
     def _write_once(self, batch: Sequence[Bundle], loans: Loans) -> list[Outcome | BaseException]:
         writing: SqliteBatch | None = None
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
+            begin_to_write(self._connection, self._path)
             crash.point(BEGUN)
             writing = SqliteBatch(self._connection, self._time.now(self._connection), loans)
             writing.walks = self._walks

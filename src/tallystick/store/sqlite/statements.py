@@ -67,6 +67,7 @@ def sql_of_rows(name: str, count: int) -> str:
     return sql(name) if count == 1 else statements.find(DIALECT, name).said(DIALECT, count)
 
 
-def migrations() -> list[tuple[int, str, str]]:
+@cache
+def migrations() -> tuple[tuple[int, str, str], ...]:
     """Return every migration as (version, name, text), in order."""
-    return statements.migrations(DIALECT)
+    return tuple(statements.migrations(DIALECT))

@@ -37,6 +37,7 @@ from tallystick.store.sqlite.file.backup import back_up
 from tallystick.store.sqlite.file.clock import FileClock
 from tallystick.store.sqlite.file.connection import (
     WRITERS_STATEMENTS,
+    begin_to_write,
     call_original,
     connect,
     disconnect,
@@ -106,8 +107,7 @@ class SqliteStore(Reads, ProtocolReads, ScheduleReads, QueueReads, WatchReads, E
         except BaseException:
             disconnect(self._writer)
             raise
-        self._writing = threading.Lock()
-        self._reading = threading.Lock()
+        self._writing, self._reading = threading.Lock(), threading.Lock()
         self._borrowers = Borrowers()
         self._pages = 0
         self._next_move_at = 0.0
@@ -235,7 +235,7 @@ class SqliteStore(Reads, ProtocolReads, ScheduleReads, QueueReads, WatchReads, E
             return batches[-1].alone(bundle)
 
         forget_statistics(connection)
-        connection.execute("BEGIN IMMEDIATE")
+        begin_to_write(connection, self.path)
         crash.point(LENT)
         loan = SqliteTransaction(connection, apply, borrower=thread)
 

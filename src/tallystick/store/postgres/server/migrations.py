@@ -25,7 +25,7 @@ def migrate(connection: AnsweringConnection, address: Address, *, create: bool) 
     steps = migrations()
     newest = steps[-1][0]
     try:
-        found = _version(connection, address, newest)
+        found = _version(connection, address)
         if found == newest:
             return
         if not found and not create:
@@ -40,7 +40,7 @@ def migrate(connection: AnsweringConnection, address: Address, *, create: bool) 
             connection.execute(sql("migration_lock"), (address.schema,))
             crash.point(BEFORE_MIGRATE)
             connection.execute(sql("create_schema"))
-            done = _version(connection, address, newest)
+            done = _version(connection, address)
             later = [step for step in steps if step[0] > done]
             for version, name, text in (
                 later if done else [(newest, "schema.sql", schema("postgres").encode())]
@@ -52,16 +52,26 @@ def migrate(connection: AnsweringConnection, address: Address, *, create: bool) 
         raise translated(error, address) from error
 
 
-def _version(connection: AnsweringConnection, address: Address, newest: int) -> int:
+def _version(connection: AnsweringConnection, address: Address) -> int:
     with connection.transaction():
         ((ours,),) = connection.execute(sql("has_migrations"), (address.schema,)).fetchall()
         if not ours:
             return 0
         connection.execute(sql("migration_settings"), (address.schema,))
         ((version,),) = connection.execute(sql("schema_version")).fetchall()
-    if version > newest:
+    refuse_newer(version, address)
+    return int(version)
+
+
+def refuse_newer(version: int, address: Address) -> None:
+    """Refuse to write what would not fit the rules of a newer version, which has changed the schema."""
+    if version > _newest():
         raise StoreTooNew(
-            f"{address.url} has schema {version}, this Tallystick knows up to {newest}; upgrade the package",
+            f"{address.url} has schema {version}, this Tallystick knows up to {_newest()}; "
+            "upgrade the package and start this process again",
             url=address.url,
         )
-    return int(version)
+
+
+def _newest() -> int:
+    return migrations()[-1][0]

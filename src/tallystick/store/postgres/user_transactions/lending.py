@@ -32,6 +32,7 @@ from tallystick.store.postgres.server.connection import (
     retrying,
     translated,
 )
+from tallystick.store.postgres.server.migrations import refuse_newer
 from tallystick.store.postgres.server.pool import Pool
 from tallystick.store.postgres.statements import sql
 from tallystick.store.postgres.user_transactions.foreign import ForeignTransaction, foreign_connection
@@ -171,7 +172,7 @@ class Lending:
     ) -> RecordStep:
         crash.point(BEFORE_TX)
 
-        def begin(connection: AnsweringConnection) -> tuple[str, str] | None:
+        def begin(connection: AnsweringConnection) -> tuple[str, str, int] | None:
             return self._hold_fence(connection, fence, ms_max)
 
         with self._pool.connection(begin) as (connection, number):
@@ -180,7 +181,8 @@ class Lending:
             try:
                 if number is None:
                     raise stale(fence)
-                lent.xid, lent.server = number
+                lent.xid, lent.server, version = number
+                refuse_newer(version, self._address)
                 era = self._era_of(lent.server)
                 step = _run_body(loan, connection, body, ms_max)
                 if loan.tainted:
@@ -222,11 +224,11 @@ class Lending:
 
     def _hold_fence(
         self, connection: AnsweringConnection, fence: Fence, ms_max: int
-    ) -> tuple[str, str] | None:
+    ) -> tuple[str, str, int] | None:
         """Begin, take hold of the attempt row, and leave the rest of the transaction to the user's names.
 
-        Return the number of the transaction and its server, by which its fate can be asked for; None if the
-        fence is gone.
+        Return the number of the transaction and its server, by which its fate can be asked for, and
+        the version of the schema. None: the fence is gone.
         """
         times = self._times()
         lease = (fence.job_id, str(fence.attempt), fence.lease_id, times.epoch, times.lease)
@@ -235,13 +237,13 @@ class Lending:
                 connection.execute(b"BEGIN")
                 connection.execute(sql("use_path"), (self._address.path,))
                 held = connection.execute(sql("live_attempt"), lease)
-                number = connection.execute(sql("own_xid"))
+                number = connection.execute(sql("own_xid_and_schema"))
                 connection.execute(sql("loan_settings"), (self._users_path(connection), str(ms_max)))
             found = held.fetchall()
-            ((xid, server),) = number.fetchall()
+            (numbered,) = number.fetchall()
         except psycopg.Error as error:
             raise self._loss(connection, error) from error
-        return (xid, server) if found else None
+        return numbered if found else None
 
     def _record_and_commit(self, lent: Lent, step: RecordStep, lease_ms: int, era: Era) -> None:
         """Write the step under the fence, renew the lease if need be, and commit: one trip to the server.

@@ -68,7 +68,7 @@ def connect(
             raise apsw.ReadOnlyError("the file is read-only")
         connection.set_busy_timeout(_BUSY_MS)
         # Before anything is changed: a file of another program keeps its journal mode too.
-        if not _version(connection, path, migrations()[-1][0]) and not create:
+        if not _version(connection, path, _newest()) and not create:
             connection.close()
             raise StoreMissing(
                 f"{path} holds no tables of Tallystick; submit a job or start a worker to create them",
@@ -225,14 +225,33 @@ def _create(path: Path) -> None:
     crash.point(CREATED)
 
 
+def begin_to_write(connection: apsw.Connection, path: Path) -> None:
+    """Begin a transaction, unless a newer version has changed the schema since the file was opened.
+
+    What this version writes by its own rules would not fit those of the newer one.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    _refuse_newer(connection, path, _newest())
+
+
 def _version(connection: apsw.Connection, path: Path, newest: int) -> int:
-    version = connection.execute("PRAGMA user_version").get
     application = connection.execute("PRAGMA application_id").get
+    version = connection.execute("PRAGMA user_version").get
     if application not in (0, _APPLICATION_ID, COPY_ID) or (version and not application):
         raise StoreCorrupt(f"{path} belongs to another program; choose another file", path=str(path))
+    _refuse_newer(connection, path, newest)
+    return int(version)
+
+
+def _refuse_newer(connection: apsw.Connection, path: Path, newest: int) -> None:
+    version = connection.execute("PRAGMA user_version").get
     if version > newest:
         raise StoreTooNew(
-            f"{path} has schema {version}, this Tallystick knows up to {newest}; upgrade the package",
+            f"{path} has schema {version}, this Tallystick knows up to {newest}; "
+            "upgrade the package and start this process again",
             path=str(path),
         )
-    return int(version)
+
+
+def _newest() -> int:
+    return migrations()[-1][0]
