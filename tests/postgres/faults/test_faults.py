@@ -13,6 +13,7 @@ from tallystick.clock import SystemClock
 from tallystick.core.ledger.decisions import Reclaim
 from tallystick.errors import StaleLease, StoreError, StoreReadOnly, TxTooLong
 from tallystick.store.api import Existing, Fence, RecordStep, RenewLeases, StoredEvent, Transaction
+from tallystick.store.postgres.server import address as addresses
 from tallystick.store.postgres.server import connection as connections
 from tallystick.store.postgres.server.connection import AnsweringConnection
 from tallystick.store.postgres.server.wire import Wire
@@ -140,29 +141,35 @@ def test_a_backend_killed_at_any_statement_of_a_transaction_is_one_effect(
 
 
 @pytest.mark.parametrize(
-    ("patience", "end"),
-    [("1h", nullcontext()), ("1ms", pytest.raises(psycopg.errors.DeadlockDetected))],
+    ("flush", "other", "end"),
+    [("2s", "1h", nullcontext()), ("1h", "1ms", pytest.raises(psycopg.errors.DeadlockDetected))],
     ids=["the flush loses", "the other loses"],
 )
 def test_a_deadlock_is_tried_again_with_fresh_places(
-    subject: PostgresSubject, patience: str, end: AbstractContextManager[object]
+    subject: PostgresSubject,
+    flush: str,
+    other: str,
+    end: AbstractContextManager[object],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """P07: somebody locks the rows of a flush in the opposite order; who looks for a deadlock first loses."""
-    store = subject.open(CLOCK)
+    """P07: another locks the rows of a flush in the opposite order; who looks for a deadlock first loses."""
+    # Neither gives up because it has waited for long: on a slow machine no deadlock would come about.
+    monkeypatch.setattr(addresses, "_LOCK_MS_MAX", 60_000)
+    store = PostgresStore(f"{subject.url}&options=-c%20deadlock_timeout%3D{flush}", CLOCK)
     one, two = sorted((held_job(store, CLOCK) for _ in range(2)), key=lambda held: held.fence.job_id)
     outcomes: list[object] = []
     lock = "SELECT 1 FROM attempts WHERE job_id = %s FOR UPDATE"
     with subject.by_hand.transaction():
         subject.by_hand.execute(lock, [two.fence.job_id])
-        flush = start(lambda: outcomes.extend(store.apply([(step(one, CLOCK),), (step(two, CLOCK),)])))
+        flushing = start(lambda: outcomes.extend(store.apply([(step(one, CLOCK),), (step(two, CLOCK),)])))
         waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
         with psycopg.connect(subject.dsn, autocommit=True) as watch:
             while watch.execute(waiting).fetchone() == (0,):
                 pass
         with end, subject.by_hand.transaction():
-            subject.by_hand.execute(f"SET LOCAL deadlock_timeout = '{patience}'")
+            subject.by_hand.execute(f"SET LOCAL deadlock_timeout = '{other}'")
             subject.by_hand.execute(lock, [one.fence.job_id])
-    joined(flush)
+    joined(flushing)
     assert outcomes == [None, None]
     for held in (one, two):
         check_chain(store.history(held.fence.job_id))
