@@ -108,6 +108,13 @@ def _told(pictures: Pictures, decision: Decision) -> dict[str, Any]:  # noqa: PL
                 pass
     if job is None or before is None:
         return told
+    if isinstance(decision.outcome, HeldInDoubt):
+        doubts = {row.doubt or LOST for row, _live in pictures[JOB].open_effects.values()} | {told["says"]}
+        if not any(doubt in decision.outcome.why for doubt in doubts if doubt):
+            told["outcome"] = "held, and nothing says why"
+    due_in = None if job.ready_at is None else job.ready_at - WALL
+    if told["left"] == "SUSPENDED" and told["fact"].get("in") != due_in:
+        told["left"] = "SUSPENDED until another instant than its fact says"
     told |= {"abandons": told["fact"].get("abandons"), "of": told["fact"].get("of")}
     told |= {"hold": job.hold, "ready": job.ready_at, "ends": job.cancel_at, "inbox": job.inbox_end}
     return told | {"closed": job.completed_at is not None, "opens": job.semaphore - before.semaphore}

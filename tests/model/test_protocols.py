@@ -7,6 +7,7 @@ remote workers that report anything at any time. Larger ones: `python -m tests.m
 from __future__ import annotations
 
 import sys
+from zlib import crc32
 
 import pytest
 
@@ -27,6 +28,8 @@ WORLDS = {
     "three steps, pulled": (900, Shape(3, pull=True, again=1)),
 }
 PARTS = 4
+# All guards: the long tests, and `python -m tests.model`.
+SHARE = 12
 
 DEAR = {"one step, pushed by any relay", "three steps, pushed"}
 
@@ -46,6 +49,14 @@ def test_the_worlds_of_every_run_have_a_hundred_thousand_states_together():
     assert sum(floor for name, (floor, _shape) in WORLDS.items() if name not in DEAR) >= 100_000
 
 
+def test_a_guard_that_is_removed_is_missed():
+    """A share of them, which is the same whatever others come and go."""
+    share = [mutant for mutant in mutants() if crc32(mutant.name.encode()) % SHARE == 0]
+    assert not [mutant.name for mutant in share if not judge_protocol(mutant).by]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_guard_that_is_removed_is_missed(part):
     assert not [mutant.name for mutant in mutants()[part::PARTS] if not judge_protocol(mutant).by]
