@@ -111,14 +111,15 @@ def test_a_role_that_fails_keeps_no_other_from_its_turn(app, monkeypatch, broken
     @app.workflow
     def sleeps() -> None:
         began.set()
-        let_time_pass(2)
+        let_time_pass(3)
 
     def fails(*_arguments: object) -> None:
         lost.append(1)
         raise ValueError("a row that nobody can read")
 
     monkeypatch.setattr(app.runtime().store, broken, fails)
-    with app.worker(lease=0.5):
+    # Long enough for a renewal to come late on a busy machine.
+    with app.worker(lease=1.5):
         job = sleeps.submit()
         assert began.wait(SECONDS)
         if broken == "expired":

@@ -51,7 +51,7 @@ def app(tmp_path: Path):
         "ocr-embed",
         request_types=["ocr", "scan"],
         steps=[
-            RemoteStep("ocr", service="ocr", ack="100ms", payload=OcrRequest),
+            RemoteStep("ocr", service="ocr", ack="1s", payload=OcrRequest),
             RemoteStep("embed", service="embed", step_type="vectors", lease="5m"),
         ],
     )
